@@ -1,0 +1,53 @@
+# Needs python3 >= 3.10 with its venv module; everything else goes into .venv by itself.
+PYTHON = python3
+VENV = .venv
+PY = $(VENV)/bin/python
+# Touched after a complete installation only, so an interrupted one is taken up again.
+READY = $(VENV)/.ready
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -e 's/:.*## /|/' | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+
+run: $(READY) ## check the sample files that are meant to be fine
+	$(VENV)/bin/placetui check $$(ls sample_configs/*.yaml | grep -v '/broken-')
+
+test: lint types pytest ## lint, types and every test that is not slow
+
+lint: $(READY) ## ruff: rules and formatting
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types: $(READY) ## mypy --strict on package and tests
+	$(PY) -m mypy --strict
+
+pytest: $(READY) ## the tests that are not slow, among them the import contract
+	$(PY) -m pytest -m "not slow" -n auto --maxprocesses=8
+
+test-slow: $(READY) ## the slow tests (pytest's 5 says that there are none: fine)
+	$(PY) -m pytest -m slow || test $$? -eq 5
+
+check: lint types ## lint, types and the import contract: the quick half of make test
+	$(PY) -m pytest -q tests/house/test_imports.py
+
+bench: $(READY) ## run the benchmarks
+	@for benchmark in benchmarks/*.py; do echo "== $$benchmark"; $(PY) "$$benchmark" || exit 1; done
+
+dist: $(READY) ## build sdist and wheel into dist/
+	$(PY) -m build
+
+clean: ## remove everything that make made
+	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find placetui tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(READY): pyproject.toml
+	@command -v $(PYTHON) >/dev/null 2>&1 || { \
+	  echo "placetui needs Python 3.10 or newer, and there is no '$(PYTHON)' here: install it, or name yours with 'make PYTHON=/path/to/python3'." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "placetui needs Python 3.10 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Name a newer one with 'make PYTHON=python3.12'." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "'$(PYTHON)' comes without its venv module: on Debian and Ubuntu, 'apt install python3-venv' brings it." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(READY)
+
+.PHONY: help run test lint types pytest test-slow check bench dist clean

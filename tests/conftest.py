@@ -1,0 +1,35 @@
+"""The same surroundings for every test, whatever terminal, home directory or cluster it is started beside."""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# The same examples on every run: a failure on one machine is a failure on all of them.
+settings.register_profile("placetui", derandomize=True, deadline=None)
+settings.load_profile("placetui")
+
+STEERING_VARIABLES = frozenset({"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CUDA_VISIBLE_DEVICES"})
+STEERING_PREFIXES = ("XDG_", "TEXTUAL", "RAY_", "PLACETUI_")
+
+_numbers = count()
+
+
+@pytest.fixture(autouse=True)
+def quiet_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own for each test, and no variable that would change what placetui does or how it looks."""
+    home = tmp_path_factory.getbasetemp() / f"home{next(_numbers)}"
+    home.mkdir()
+    for name in list(os.environ):
+        if name in STEERING_VARIABLES or name.startswith(STEERING_PREFIXES):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+    return home

@@ -1,0 +1,123 @@
+"""What is built is complete: sdist, the wheel built from it, and an installation used from somewhere else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import placetui
+from placetui import resources
+
+ROOT = Path(__file__).parents[2]
+
+ASK = """
+import importlib.metadata, json
+import placetui
+from placetui import resources
+package = importlib.metadata.distribution("placetui")
+print(json.dumps({
+    "package": placetui.__file__,
+    "themes": [path.name for path in resources.themes()],
+    "samples": [path.name for path in resources.samples()],
+    "version": package.version,
+    "metadata": package.metadata.json,
+    "scripts": {point.name: point.value for point in package.entry_points if point.group == "console_scripts"},
+}))
+"""
+
+
+def run(command: Sequence[str | Path], cwd: Path) -> str:
+    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def pip(*arguments: str | Path, cwd: Path) -> None:
+    run([sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments], cwd)
+
+
+@dataclass(frozen=True)
+class Built:
+    """The artefacts, and what an installation of the wheel says of itself."""
+
+    sdist_members: frozenset[str]
+    """Paths below the sdist's own top folder."""
+
+    environment: Path
+    answers: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    work = tmp_path_factory.mktemp("packaging")
+    elsewhere = work / "elsewhere"
+    elsewhere.mkdir()
+
+    # The build backend's own hook, as pip and build call it; then the wheel from nothing but the sdist.
+    hook = "import sys, hatchling.build; print(hatchling.build.build_sdist(sys.argv[1]))"
+    sdist = work / run([sys.executable, "-c", hook, work], cwd=ROOT).split()[-1]
+    with tarfile.open(sdist) as archive:
+        members = frozenset(name.partition("/")[2] for name in archive.getnames())
+    pip("wheel", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", work, sdist, cwd=elsewhere)
+    (wheel,) = work.glob("*.whl")
+
+    environment = work / "environment"
+    venv.create(environment, symlinks=True)
+    python = environment / "bin" / "python"
+    pip("--python", python, "install", "--no-deps", "--no-index", wheel, cwd=elsewhere)
+    # The dependencies of the running environment, behind the wheel on the path; .pth files in there have no effect.
+    site_packages = Path(
+        run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], elsewhere).strip()
+    )
+    (site_packages / "dependencies.pth").write_text(
+        "\n".join(sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})), encoding="utf-8"
+    )
+    return Built(members, environment, json.loads(run([python, "-c", ASK], cwd=elsewhere)))
+
+
+def test_sdist_is_complete_and_holds_nothing_else(built: Built) -> None:
+    wanted = {"LICENSE", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml", "placetui/py.typed"}
+    assert wanted <= built.sdist_members
+    strange = {".venv", ".git", "dist", "build", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"}
+    assert strange.isdisjoint(member.partition("/")[0] for member in built.sdist_members)
+    assert not any("__pycache__" in member for member in built.sdist_members)
+
+
+def test_installed_wheel_is_what_answers(built: Built) -> None:
+    assert Path(built.answers["package"]).is_relative_to(built.environment)
+
+
+def test_installed_wheel_finds_themes_and_samples(built: Built) -> None:
+    assert built.answers["themes"] == [path.name for path in resources.themes()]
+    assert built.answers["samples"] == [path.name for path in resources.samples()]
+    assert built.answers["samples"]
+
+
+def test_metadata(built: Built) -> None:
+    metadata = built.answers["metadata"]
+    assert built.answers["version"] == placetui.__version__
+    assert built.answers["scripts"] == {"placetui": "placetui.cli:main"}
+    assert metadata["requires_python"] == ">=3.10"
+    assert metadata["license_expression"] == "Apache-2.0"
+    assert {f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 14)} <= set(metadata["classifier"])
+
+
+def test_types_are_published(built: Built) -> None:
+    assert Path(built.answers["package"]).with_name("py.typed").is_file()
+
+
+@pytest.mark.skipif(not (ROOT / "placetui" / "cli").is_dir(), reason="there are no commands yet")
+def test_installed_command_checks_an_installed_sample(built: Built, tmp_path: Path) -> None:
+    sample = next(path for path in resources.samples() if not path.name.startswith("broken-"))
+    installed = Path(built.answers["package"]).parent / "sample_configs" / sample.name
+    run([built.environment / "bin" / "placetui", "check", installed], cwd=tmp_path)
