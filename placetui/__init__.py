@@ -1,0 +1,65 @@
+"""placetui: see, check and launch which process sits on which GPU of a Ray cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from placetui.document.planning import load as load
+    from placetui.placement.components import ComponentPlacement as ComponentPlacement
+    from placetui.placement.components import HybridComponentPlacement as HybridComponentPlacement
+    from placetui.placement.model_parallel import ModelParallelComponentPlacement as ModelParallelComponentPlacement
+    from placetui.placement.placements import AcceleratorType as AcceleratorType
+    from placetui.placement.placements import Placement as Placement
+    from placetui.placement.placements import PlacementMode as PlacementMode
+    from placetui.placement.plan import Plan as Plan
+    from placetui.placement.problems import PlacementError as PlacementError
+    from placetui.placement.problems import Problem as Problem
+    from placetui.placement.resolve import resolve as resolve
+    from placetui.placement.sort_key import sort_key as sort_key
+    from placetui.placement.strategies import FlexiblePlacementStrategy as FlexiblePlacementStrategy
+    from placetui.placement.strategies import NodePlacementStrategy as NodePlacementStrategy
+    from placetui.placement.strategies import PackedPlacementStrategy as PackedPlacementStrategy
+    from placetui.placement.strategies import PlacementStrategy as PlacementStrategy
+    from placetui.placement.topology import Cluster as Cluster
+    from placetui.placement.topology import Node as Node
+
+_HOMES = {
+    "placetui.document.planning": ("load",),
+    "placetui.placement.components": ("ComponentPlacement", "HybridComponentPlacement"),
+    "placetui.placement.model_parallel": ("ModelParallelComponentPlacement",),
+    "placetui.placement.placements": ("AcceleratorType", "Placement", "PlacementMode"),
+    "placetui.placement.plan": ("Plan",),
+    "placetui.placement.problems": ("PlacementError", "Problem"),
+    "placetui.placement.resolve": ("resolve",),
+    "placetui.placement.sort_key": ("sort_key",),
+    "placetui.placement.strategies": (
+        "FlexiblePlacementStrategy",
+        "NodePlacementStrategy",
+        "PackedPlacementStrategy",
+        "PlacementStrategy",
+    ),
+    "placetui.placement.topology": ("Cluster", "Node"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_HOME_OF)]
+
+# Under `not TYPE_CHECKING`, so that a type checker still catches names that do not exist.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first used (PEP 562)."""
+        if name not in _HOME_OF:
+            raise AttributeError(f"module 'placetui' has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(_HOME_OF[name]), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
