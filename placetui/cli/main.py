@@ -1,0 +1,59 @@
+"""Finds the command and runs it; turns what may go wrong into exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from placetui import __version__
+from placetui.cli import exits
+
+COMMANDS = {
+    "check": "say what is wrong in placement files",
+}
+"""Name and what it does; each lives in a module of its name with `run(arguments) -> exit code`."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `placetui` with these arguments, by default the program's own."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _dispatch(arguments)
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python must not complain about it at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.FINE
+
+
+def _dispatch(arguments: list[str]) -> int:
+    first = arguments[0] if arguments else ""
+    if first in COMMANDS:
+        run = import_module(f"placetui.cli.{first.replace('-', '_')}").run
+        return int(run(arguments[1:]))
+    if first in ("-V", "--version"):
+        print(f"placetui {__version__}")
+        return exits.FINE
+    if first in ("", "-h", "--help"):
+        print(_usage())
+        return exits.FINE if first else exits.USAGE
+    return _unknown(first)
+
+
+def _usage() -> str:
+    lines = ["usage: placetui COMMAND …", "", "commands:"]
+    lines += [f"  {name:<14}{summary}" for name, summary in COMMANDS.items()]
+    return "\n".join([*lines, "", "placetui COMMAND --help says more; placetui --version"])
+
+
+def _unknown(word: str) -> int:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, COMMANDS, 1)
+    meant = f"; did you mean `{near[0]}`?" if near else ""
+    print(f"placetui: there is no command `{word}`{meant}", file=sys.stderr)
+    print(f"  hint: the commands are {', '.join(COMMANDS)}", file=sys.stderr)
+    return exits.USAGE

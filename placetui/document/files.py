@@ -1,0 +1,119 @@
+"""From a path to text, with every way this can fail said in plain words."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+
+from .errors import DocumentError, refuse
+
+MAX_BYTES = 4 * 1024 * 1024
+"""Largest file that is read."""
+
+BOM = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """A text file as it stands on disk."""
+
+    text: str
+    """Without the byte order mark; line endings are kept as they are."""
+
+    source: str
+    """The path, fit for printing."""
+
+    bom: bool = False
+    """Whether the file begins with a byte order mark."""
+
+
+def read_text(path: str | os.PathLike[str]) -> FileText:
+    """Read a text file.
+
+    Raises:
+        DocumentError: `file_not_found`, `file_unreadable`, `file_too_large` or `file_not_text`.
+    """
+    source = printable(path)
+    data = _read_bytes(path, source)
+    if b"\0" in data:
+        utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        raise refuse(
+            "file_not_text",
+            f"{source} is UTF-16 text, not UTF-8." if utf16 else f"{source} is a binary file: it holds NUL bytes.",
+            hint="save it as UTF-8" if utf16 else "pass a YAML file",
+            file=source,
+        )
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise refuse(
+            "file_not_text",
+            f"{source} is not UTF-8 text: byte 0x{data[error.start]:02x} in line {line} begins no character.",
+            hint="save it as UTF-8",
+            file=source,
+        ) from None
+    bom = text.startswith(BOM)
+    return FileText(text[1:] if bom else text, source, bom)
+
+
+def printable(path: str | os.PathLike[str]) -> str:
+    """A path as text that can always be encoded."""
+    return os.fspath(path).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _read_bytes(path: str | os.PathLike[str], source: str) -> bytes:
+    try:
+        # A device may act on being opened, so look first; the file may change in between, so look again.
+        _check(os.stat(path), source)
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        with open(descriptor, "rb") as file:
+            _check(os.fstat(descriptor), source)
+            data = file.read(MAX_BYTES + 1)
+    except DocumentError:
+        raise
+    except OSError as error:
+        raise _explain(error, source) from None
+    except ValueError:
+        raise refuse("file_not_found", f"{source!r} cannot be the name of a file.", file=source) from None
+    if len(data) > MAX_BYTES:
+        raise _too_large(len(data), source)
+    return data
+
+
+def _check(status: os.stat_result, source: str) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise refuse(
+            "file_unreadable", f"{source} is a directory.", hint="pass one of the files inside it", file=source
+        )
+    if not stat.S_ISREG(status.st_mode):
+        raise refuse(
+            "file_unreadable",
+            f"{source} is a pipe, a socket or a device, not a file.",
+            hint="write it to a file first",
+            file=source,
+        )
+    if status.st_size > MAX_BYTES:
+        raise _too_large(status.st_size, source)
+
+
+def _too_large(size: int, source: str) -> DocumentError:
+    return refuse(
+        "file_too_large",
+        f"{source} has {size / 1024 / 1024:.1f} MiB; files of up to {MAX_BYTES // 1024 // 1024} MiB are read.",
+        hint="keep placement in a file of its own",
+        file=source,
+    )
+
+
+def _explain(error: OSError, source: str) -> DocumentError:
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return refuse("file_not_found", f"There is no file {source}.", hint="check the path", file=source)
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return refuse(
+            "file_unreadable", f"You may not read {source}.", hint="check its owner and permissions", file=source
+        )
+    reason = error.strerror or type(error).__name__
+    return refuse("file_unreadable", f"{source} cannot be read: {reason}.", file=source)

@@ -1,0 +1,125 @@
+"""`--set key.path=value`: change a value without touching the file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from placetui.placement.problems import Path, dotted
+
+from .document import Document
+from .errors import refuse
+from .report import shorten
+
+Override: TypeAlias = tuple[Path, Any]
+
+_KEY = "value"
+_PART = re.compile(r"(?P<name>[^.\[\]]+)|\[(?P<index>\d{1,6})\]")
+
+
+def parse_override(text: str) -> Override:
+    """`a.b[0].c=0-7` as path and value; the value is typed as in a file, and nothing is null.
+
+    Raises:
+        DocumentError: `bad_override`.
+    """
+    name, equals, written = text.partition("=")
+    path = _parse_path(name.strip())
+    if not equals or not path:
+        raise refuse(
+            "bad_override",
+            f"`{shorten(text)}` is not of the form key.path=value.",
+            hint="write for example cluster.num_nodes=2 or cluster.node_groups[0].label=a800",
+        )
+    document = Document(f"{_KEY}: {written}")
+    value = document.config.get(_KEY)
+    if document.problems or len(document.config) != 1:
+        problems = document.problems
+        reason = problems[0].message if problems else "It is more than one value."
+        raise refuse(
+            "bad_override",
+            f"The value in `{shorten(text)}` is not valid YAML: {reason[:1].lower()}{reason[1:]}",
+            hint=f"put quotes around the value, and another pair for the shell: '{name}=\"…\"'",
+        )
+    return path, value
+
+
+def with_overrides(config: Mapping[str, Any], overrides: Iterable[Override]) -> Mapping[str, Any]:
+    """`config` with values replaced or added; `config` itself stays as it is, and sections not named stay unread.
+
+    Raises:
+        DocumentError: `bad_override`: a path leads through something that is neither a mapping nor a list.
+    """
+    changed: dict[str, Any] = {}
+    for path, value in overrides:
+        section = str(path[0])
+        current = changed[section] if section in changed else config.get(section) if len(path) > 1 else None
+        changed[section] = _replaced(current, path, 1, value)
+    return _Overridden(config, changed) if changed else config
+
+
+class _Overridden(Mapping[str, Any]):
+    def __init__(self, config: Mapping[str, Any], changed: dict[str, Any]) -> None:
+        self._config = config
+        self._changed = changed
+
+    def __getitem__(self, name: str) -> Any:
+        return self._changed[name] if name in self._changed else self._config[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._changed or name in self._config
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._config
+        yield from (name for name in self._changed if name not in self._config)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _parse_path(text: str) -> Path | None:
+    parts: list[str | int] = []
+    position = 0
+    while position < len(text):
+        match = _PART.match(text, position)
+        if match is None:
+            return None
+        parts.append(match["name"] if match["name"] is not None else int(match["index"]))
+        position = match.end()
+        if position < len(text) and text[position] == ".":
+            position += 1
+            if position == len(text) or text[position] == "[":
+                return None
+        elif position < len(text) and text[position] != "[":
+            return None
+    return tuple(parts) if parts and isinstance(parts[0], str) else None
+
+
+def _replaced(current: Any, path: Path, depth: int, value: Any) -> Any:
+    """A copy of `current` in which the rest of the path leads to `value`; only what the path touches is copied."""
+    if depth == len(path):
+        return value
+    part = path[depth]
+    if isinstance(current, list):
+        index = int(part) if isinstance(part, str) and part.isdecimal() else part
+        if not isinstance(index, int) or index >= len(current):
+            raise refuse(
+                "bad_override",
+                f"{dotted(path[:depth])} is a list of {len(current)}, and {dotted(path[: depth + 1])} is not in it.",
+                hint=f"use {dotted(path[:depth])}[0] and so on",
+            )
+        copy = list(current)
+        copy[index] = _replaced(current[index], path, depth + 1, value)
+        return copy
+    if isinstance(current, dict) or current is None:
+        if isinstance(part, int):
+            raise refuse("bad_override", f"{dotted(path[:depth])} is not a list.", hint="name a key after a dot")
+        mapping = dict(current or {})
+        mapping[part] = _replaced(mapping.get(part), path, depth + 1, value)
+        return mapping
+    raise refuse(
+        "bad_override",
+        f"{dotted(path[:depth])} is `{shorten(str(current))}`, which has no parts.",
+        hint=f"override {dotted(path[:depth])} as a whole",
+    )
