@@ -1,0 +1,155 @@
+"""`BridgeSource`: the observations of a child process, as one who looks wants them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from placetui.bridge.calls import BridgeLost
+from placetui.bridge.client import Bridge
+from placetui.bridge.messages import Message, ProtocolError
+from placetui.bridge.stream import Assembly, Gap
+from placetui.observe.codec import CodecError
+from placetui.observe.delta import NOTHING, changed_nodes
+from placetui.observe.layout import layout_of
+from placetui.observe.model import Source
+from placetui.observe.ports import Status, Subscriber, Update
+from placetui.observe.simulate import SimulationOptions
+
+if TYPE_CHECKING:
+    from placetui.placement.plan import Plan
+
+START_TIMEOUT = 60.0
+
+
+class BridgeSource:
+    """A `ClusterSource` over a bridge, which stays its owner's: closing the source only ends the stream."""
+
+    def __init__(
+        self, bridge: Bridge, name: Source, service: str, options: Mapping[str, Any], interval: float = 1.0
+    ) -> None:
+        self.name: Source = name
+        self._bridge = bridge
+        self._service = service
+        self._options = options
+        self._interval = interval
+        self._paused = False
+        self._subscriber: Subscriber | None = None
+        # Reentrant, so that a subscriber may close the source from within a call.
+        self._lock = threading.RLock()
+        self._assembly = Assembly()
+        self._shown = NOTHING
+        self._refreshing = False
+        self._status = Status("starting")
+
+    @property
+    def interval(self) -> float:
+        return self._interval
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    def start(self, subscriber: Subscriber) -> None:
+        self._subscriber = subscriber
+        self._bridge.subscribe(self)
+        try:
+            self._bridge.start()
+        except OSError as problem:
+            self._tell_status(Status("failed", f"no child process without a log: {problem}"))
+
+    def set_interval(self, seconds: float) -> None:
+        self._interval = seconds
+        self._change_rate()
+
+    def set_paused(self, paused: bool) -> None:
+        self._paused = paused
+        self._change_rate()
+
+    def close(self) -> None:
+        with self._lock:
+            self._subscriber = None
+        self._bridge.unsubscribe(self)
+        if self._status.link == "connected":
+            self._bridge.request("stop")
+
+    # The bridge's thread comes in here
+
+    def received(self, message: Message) -> None:
+        """A message of the child."""
+        if message.kind == "observation":
+            self._observed(message)
+        elif message.kind in ("error", "status"):
+            self._report(str(message.body.get("message", "")))
+
+    def status_changed(self, status: Status) -> None:
+        """The link to the child changed: each new child has to be told what to do."""
+        new = status.link == "connected" and self._status.link != "connected"
+        self._status = status
+        if new:
+            self._refreshing = False
+            self._ask(
+                "start", timeout=START_TIMEOUT, service=self._service, options=self._options, seconds=self._seconds
+            )
+        self._tell_status(status)
+
+    @property
+    def _seconds(self) -> float | None:
+        return None if self._paused else float(self._interval)
+
+    def _change_rate(self) -> None:
+        # A child that is not there yet is told when it starts.
+        if self._status.link == "connected":
+            self._ask("interval", seconds=self._seconds)
+
+    def _observed(self, message: Message) -> None:
+        try:
+            observation = self._assembly.take(
+                message.read("stream", int),
+                message.read("sequence", int),
+                message.read("last", bool),
+                message.read("delta", dict),
+            )
+        except (Gap, CodecError, ProtocolError) as problem:
+            # Ask for all of it, once; until that comes, what arrives does not fit either.
+            if not self._refreshing:
+                self._refreshing = True
+                self._report(f"an observation was skipped: {problem}")
+                self._ask("refresh")
+            return
+        self._refreshing = False
+        if observation is None:
+            return
+        changed = changed_nodes(self._shown, observation)
+        self._shown = observation
+        with self._lock:
+            if self._subscriber:
+                self._subscriber.updated(Update(observation, changed))
+
+    def _ask(self, request: str, timeout: float = 10.0, **body: Any) -> None:
+        self._bridge.request(request, timeout=timeout, **body).add_done_callback(self._answered)
+
+    def _answered(self, future: Future[Message]) -> None:
+        problem = future.exception()
+        # Of a child that is lost the bridge tells.
+        if problem and not isinstance(problem, BridgeLost):
+            self._report(str(problem))
+
+    def _report(self, message: str) -> None:
+        self._tell_status(replace(self._status, message=message))
+
+    def _tell_status(self, status: Status) -> None:
+        with self._lock:
+            if self._subscriber:
+                self._subscriber.status_changed(status)
+
+
+def simulated_source(
+    bridge: Bridge, plan: Plan, options: SimulationOptions | None = None, interval: float = 0.5
+) -> BridgeSource:
+    """A simulated cluster with the nodes and ranks of a plan, for `--demo`."""
+    simulation = {"layout": layout_of(plan).to_dict(), "options": (options or SimulationOptions()).to_dict()}
+    return BridgeSource(bridge, "simulated", "simulation", simulation, interval)

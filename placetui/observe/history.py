@@ -1,0 +1,101 @@
+"""The last values of every device, for a sparkline: small, and written only where something changed."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from placetui.observe.model import NodeSample, Observation
+
+Metric: TypeAlias = Literal["memory", "utilization"]
+
+_METRICS: tuple[Metric, ...] = ("memory", "utilization")
+_UNKNOWN = 255
+"""Stored where there was no value; percentages go to 100."""
+
+
+@dataclass(slots=True)
+class _Track:
+    """A ring of rows of one node: when, and a byte per device and metric."""
+
+    width: int
+    """Bytes in a row."""
+
+    ticks: array[int]
+    values: bytearray = field(default_factory=bytearray)
+    newest: int = -1
+    """Place of the newest row, which counts as written last."""
+
+
+class History:
+    """Percentages of each device over the last `length` periods of `period` seconds.
+
+    A period holds the last value seen in it; a value holds until the next one. Two of these make a minute and an
+    hour: `History(60, 1.0)` and `History(60, 60.0)`. At 60 periods a node of 8 GPUs takes about 1.5 KB.
+    """
+
+    def __init__(self, length: int = 60, period: float = 1.0) -> None:
+        self.length = length
+        self.period = period
+        self._now = 0
+        self._tracks: dict[int, _Track] = {}
+
+    def record(self, observation: Observation, changed: Iterable[int]) -> None:
+        """Take the values of the nodes in `changed`; of those that are gone nothing is kept."""
+        tick = int(observation.time // self.period)
+        if tick < self._now:
+            # The clock was set back, or a replay jumped: what was recorded now lies in the future.
+            self._tracks.clear()
+        self._now = tick
+        for rank in changed:
+            node = observation.node(rank)
+            if node is None:
+                self._tracks.pop(rank, None)
+            else:
+                self._write(node, tick)
+
+    def series(self, node: int, device: int, metric: Metric) -> tuple[int | None, ...]:
+        """Percentages, 0–100, the oldest first; None where nothing was known."""
+        track = self._tracks.get(node)
+        offset = device * len(_METRICS) + _METRICS.index(metric)
+        if track is None or device < 0 or offset >= track.width:
+            return (None,) * self.length
+        found: list[int | None] = []
+        rows = len(track.ticks)
+        age = 0
+        for tick in range(self._now, self._now - self.length, -1):
+            while age < rows and track.ticks[(track.newest - age) % rows] > tick:
+                age += 1
+            value = _UNKNOWN if age == rows else track.values[(track.newest - age) % rows * track.width + offset]
+            found.append(None if value == _UNKNOWN else value)
+        return tuple(reversed(found))
+
+    def _write(self, node: NodeSample, tick: int) -> None:
+        width = len(node.devices) * len(_METRICS)
+        track = self._tracks.get(node.rank)
+        if track is None or track.width != width:
+            track = self._tracks[node.rank] = _Track(width, array("q"))
+        row = _row(node)
+        rows = len(track.ticks)
+        if rows and track.ticks[track.newest] == tick:
+            place = track.newest
+        elif rows < self.length:
+            track.ticks.append(tick)
+            track.values.extend(row)
+            track.newest = rows
+            return
+        else:
+            place = (track.newest + 1) % rows
+        track.ticks[place] = tick
+        track.values[place * width : (place + 1) * width] = row
+        track.newest = place
+
+
+def _row(node: NodeSample) -> bytes:
+    row = bytearray()
+    for device in node.devices:
+        for value in (device.memory_percent, device.utilization):
+            row.append(_UNKNOWN if node.stale or value is None else max(0, min(100, round(value))))
+    return bytes(row)

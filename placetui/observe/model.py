@@ -1,0 +1,227 @@
+"""`Observation`: what was seen of a cluster at one moment.
+
+All of it is immutable, and parts that did not change are the same objects from one observation to the next.
+What cannot be read is None, never zero, and the `error` beside it says why. New fields go to the end of a class,
+with a default: that keeps older recordings readable.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, Literal, TypeAlias
+
+Source: TypeAlias = Literal["nvml", "ray", "replay", "simulated"]
+"""Where an observation comes from."""
+
+ProcessKind: TypeAlias = Literal["rank", "actor", "foreign", "gone"]
+"""A rank of a known job, another Ray actor, a process outside Ray, or memory without a process."""
+
+State: TypeAlias = Literal["pending", "starting", "alive", "restarting", "dead"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSample:
+    """One process on one device."""
+
+    pid: int
+    memory: int | None = None
+    """Bytes it holds on this device."""
+
+    component: str | None = None
+    rank: int | None = None
+    job: str | None = None
+    actor: str | None = None
+    """Name or class of the Ray actor it belongs to."""
+
+    kind: ProcessKind = "foreign"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "pid": self.pid,
+            "memory": self.memory,
+            "component": self.component,
+            "rank": self.rank,
+            "job": self.job,
+            "actor": self.actor,
+            "kind": self.kind,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSample:
+    """One GPU."""
+
+    index: int
+    """Position among the node's GPUs, as in the plan."""
+
+    uuid: str | None = None
+    name: str | None = None
+    """Product name."""
+
+    memory_used: int | None = None
+    """Bytes."""
+
+    memory_total: int | None = None
+    """Bytes."""
+
+    utilization: int | None = None
+    """Percent of time with a kernel running, 0–100."""
+
+    temperature: int | None = None
+    """°C."""
+
+    power: int | None = None
+    """Watts."""
+
+    processes: tuple[ProcessSample, ...] = ()
+    error: str | None = None
+    """Why something above is None."""
+
+    @property
+    def memory_percent(self) -> float | None:
+        """Used part of the memory, 0–100."""
+        if self.memory_used is None or not self.memory_total:
+            return None
+        return 100 * self.memory_used / self.memory_total
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "index": self.index,
+            "uuid": self.uuid,
+            "name": self.name,
+            "memory_used": self.memory_used,
+            "memory_total": self.memory_total,
+            "utilization": self.utilization,
+            "temperature": self.temperature,
+            "power": self.power,
+            "error": self.error,
+            "processes": [process.to_dict() for process in self.processes],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSample:
+    """One node and its GPUs."""
+
+    rank: int
+    """Rank of the node in the plan, or in the cluster where there is no plan."""
+
+    name: str
+    ip: str = ""
+    age: float = 0.0
+    """Seconds since these values were read; 0 while they are as fresh as the source can have them, so that a node
+    on which nothing moved compares equal from one observation to the next."""
+
+    stale: bool = False
+    """Whether the values are too old to be trusted."""
+
+    error: str | None = None
+    """Why the node, or something of it, could not be read."""
+
+    devices: tuple[DeviceSample, ...] = ()
+    cpu_percent: float | None = None
+    """Busy part of all cores together, 0–100."""
+
+    memory_used: int | None = None
+    """Bytes of host memory."""
+
+    memory_total: int | None = None
+    """Bytes of host memory."""
+
+    def device(self, index: int) -> DeviceSample | None:
+        """The device that the plan calls `index`; None if it was not seen."""
+        if 0 <= index < len(self.devices) and self.devices[index].index == index:
+            return self.devices[index]
+        return next((device for device in self.devices if device.index == index), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rank": self.rank,
+            "name": self.name,
+            "ip": self.ip,
+            "age": self.age,
+            "stale": self.stale,
+            "error": self.error,
+            "cpu_percent": self.cpu_percent,
+            "memory_used": self.memory_used,
+            "memory_total": self.memory_total,
+            "devices": [device.to_dict() for device in self.devices],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RankState:
+    """Where one rank of a job is in its life."""
+
+    component: str
+    rank: int
+    state: State = "pending"
+    reason: str | None = None
+    """Why it is dead or restarting, or what it waits for."""
+
+    restarts: int = 0
+    pid: int | None = None
+    node: int | None = None
+    """Rank of its node; None while that is not known."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "component": self.component,
+            "rank": self.rank,
+            "state": self.state,
+            "reason": self.reason,
+            "restarts": self.restarts,
+            "pid": self.pid,
+            "node": self.node,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A cluster at one moment."""
+
+    time: float
+    """Seconds since the epoch."""
+
+    source: Source
+    nodes: tuple[NodeSample, ...] = ()
+    """In order of their ranks, which are unique but need not be gapless."""
+
+    ranks: Mapping[str, tuple[RankState, ...]] = field(default_factory=dict)
+    """For each component of the job that is watched, its ranks 0 to world size - 1."""
+
+    def node(self, rank: int) -> NodeSample | None:
+        """The node of that rank; None if it was not seen."""
+        nodes = self.nodes
+        # Nearly always the ranks are gapless, and a node stands at the place of its rank.
+        if 0 <= rank < len(nodes) and nodes[rank].rank == rank:
+            return nodes[rank]
+        place = bisect_left(nodes, rank, key=attrgetter("rank"))
+        return nodes[place] if place < len(nodes) and nodes[place].rank == rank else None
+
+    def device(self, node: int, index: int) -> DeviceSample | None:
+        """Device `index` of node `node`; None if it was not seen."""
+        sample = self.node(node)
+        return sample.device(index) if sample else None
+
+    def rank(self, component: str, rank: int) -> RankState | None:
+        """State of one rank; None if nothing is known of it."""
+        states = self.ranks.get(component, ())
+        return states[rank] if 0 <= rank < len(states) else None
+
+    @property
+    def all_ranks(self) -> Iterator[RankState]:
+        """Every rank, by component."""
+        return (state for states in self.ranks.values() for state in states)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `placetui top --json`, but for the drift, which needs a plan."""
+        return {
+            "time": self.time,
+            "source": self.source,
+            "nodes": [node.to_dict() for node in self.nodes],
+            "ranks": [state.to_dict() for state in self.all_ranks],
+        }

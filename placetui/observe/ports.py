@@ -1,0 +1,86 @@
+"""Ports: how observations reach the one who looks, whoever makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+from placetui.observe.model import Observation, Source
+
+Link: TypeAlias = Literal["starting", "connected", "lost", "failed", "closed"]
+"""How the link to a source is.
+
+`starting`: on its way, nothing to show yet; `connected`: observations will come, also again after a loss;
+`lost`: it broke, the last picture stands, and it is being restored; `failed`: it will not come back by itself;
+`closed`: ended by its owner.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A change of the link, or word of something that went wrong while the link holds."""
+
+    link: Link
+    message: str = ""
+    """One sentence for a person; empty when there is nothing to say."""
+
+    retry_in: float | None = None
+    """Seconds until the next try, when lost."""
+
+    restarts: int = 0
+    """How often the link was restored so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A new observation, and where it differs from the one before."""
+
+    observation: Observation
+    changed: frozenset[int]
+    """Ranks of nodes with other values or rank states than in the update before. Whoever drops updates (say, shows
+    only the latest) asks `delta.changed_nodes(shown, latest)` instead."""
+
+
+class Subscriber(Protocol):
+    """One who looks. Called from a thread of the source: take the value, return at once, raise nothing."""
+
+    def updated(self, update: Update) -> None:
+        """There is a new observation."""
+
+    def status_changed(self, status: Status) -> None:
+        """The link changed, or something went wrong."""
+
+
+class ClusterSource(Protocol):
+    """A stream of observations, for one who looks. No call here waits for the cluster."""
+
+    @property
+    def name(self) -> Source:
+        """What its observations say they are: known before the first one comes."""
+
+    @property
+    def interval(self) -> float:
+        """Seconds between observations."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether the stream rests."""
+
+    def start(self, subscriber: Subscriber) -> None:
+        """Begin. Called once."""
+
+    def set_interval(self, seconds: float) -> None:
+        """Observe faster or slower; takes effect at once."""
+
+    def set_paused(self, paused: bool) -> None:
+        """Rest, so that nobody is sampled meanwhile; or go on."""
+
+    def close(self) -> None:
+        """End the stream. Nothing is delivered once this has returned."""
+
+
+class Observer(Protocol):
+    """One who reads a cluster when asked to: the other end of a stream."""
+
+    def observe(self, deadline: float) -> Observation:
+        """What could be read before `deadline` (`time.monotonic()`); what could not is absent, with a reason."""

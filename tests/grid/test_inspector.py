@@ -1,0 +1,298 @@
+"""What the inspector says about a device, in the words and widths that people see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from textwrap import dedent
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placetui.grid import Place, Style, cell_width, plain
+from placetui.grid.inspector import COMPACT, Inspection, environment_lines, inspect
+from placetui.grid.sparkline import sparkline
+from placetui.observe.history import History
+from placetui.observe.model import DeviceSample, NodeSample, Observation, ProcessSample, RankState
+from placetui.placement.plan import GPU, NODE, Plan, Rule, Service
+from placetui.placement.problems import Path
+from placetui.placement.ranks import parse_rule
+
+Build = Callable[..., Plan]
+GIB = 1 << 30
+
+
+def locate(path: Path) -> tuple[int, int] | None:
+    return {"actor": (6, 5), "rollout": (7, 5)}.get(str(path[-1]))
+
+
+def shown(inspection: Inspection) -> str:
+    return "\n".join(plain(line).rstrip() for line in inspection.lines) + "\n"
+
+
+def text(picture: str) -> str:
+    return dedent(picture).lstrip("\n")
+
+
+def test_a_shared_gpu(two_nodes: Plan) -> None:
+    found = inspect(two_nodes, Place(0, GPU, 2), locate=locate, width=110)
+    assert shown(found) == text(
+        """
+        node0 · GPU 2   NV_GPU   share 1.00 of 1.00   10.0.0.1   group a800
+        A actor rank 2  .80     ← actor: 0-15  line 6 · GPU 2 · rank 2 of 16 · local rank 0 of 1 · node rank 0
+                                cluster node 0 · first accelerator 2 · visible 2 · isolated · group cluster · NV_GPU
+        R rollout rank 1  .20   ← rollout: 0-15:0-7  line 7 · GPUs 2,3 · rank 1 of 8 · local rank 0 of 1 · node rank 0
+                                cluster node 0 · first accelerator 2 · visible 2,3 · isolated · group cluster · NV_GPU
+        """
+    )
+    actor, rollout = (two_nodes.components[name].rule.path for name in ("actor", "rollout"))
+    assert found.targets == [(1, actor), (2, actor), (3, rollout), (4, rollout)]
+    assert found.target(4) == rollout
+    assert found.target() == actor, "Enter on the device itself leads to the first rule"
+    assert found.lines[1][0] == ("A ", Style("component", 0, bold=True))
+
+
+def test_a_narrow_place(two_nodes: Plan) -> None:
+    assert shown(inspect(two_nodes, Place(0, GPU, 3), locate=locate, width=36)) == text(
+        """
+        node0 · GPU 3   NV_GPU
+          share 1.00 of 1.00   10.0.0.1
+          group a800
+        A actor rank 3  .80
+          ← actor: 0-15  line 6 · GPU 3
+          rank 3 of 16 · local rank 0 of 1
+          node rank 0 · cluster node 0
+          first accelerator 3 · visible 3
+          isolated · group cluster · NV_GPU
+        R rollout rank 1  .20
+          ← rollout: 0-15:0-7  line 7
+          GPUs 2,3 · rank 1 of 8
+          local rank 0 of 1 · node rank 0
+          cluster node 0
+          first accelerator 2 · visible 2,3
+          isolated · group cluster · NV_GPU
+        """
+    )
+
+
+def test_devices_that_are_free_absent_or_promised_twice(make_plan: Build) -> None:
+    plan = make_plan([2], {"a": ("0", 7000, [(0, [0])]), "b": ("0", 7000, [(0, [0])])}, ips=False)
+
+    def title(place: Place) -> str:
+        return plain(inspect(plan, place, locate=locate, width=90).lines[0]).rstrip()
+
+    assert title(Place(0, GPU, 0)) == "node0 · GPU 0   NV_GPU   share 1.40 of 1.00, oversubscribed"
+    assert title(Place(0, GPU, 1)) == "node0 · GPU 1   NV_GPU   free"
+    assert title(Place(0, GPU, 2)) == "node0 has no GPU 2: it has 2"
+    assert title(Place(0, "franka", 0)) == "node0 has no franka 0: it has none"
+    assert title(Place(3, GPU, 0)) == "there is no node 3: the plan has 1 node"
+    assert title(Place(0, NODE, 0)) == "node0 · the node itself   2 GPUs   nobody on it"
+    assert inspect(plan, Place(3, GPU, 0), locate=locate, width=90).target() is None
+
+
+def test_crowds_are_counted_by_component(make_plan: Build) -> None:
+    plan = make_plan(
+        [1],
+        {"agent": ("0:0-99", 50, [(0, [0])] * 100), "env": ("0:0-11", None, [(0, [])] * 12)},
+        services=[Service("router", 0, 1.0)],
+    )
+    dead = Observation(
+        0.0,
+        "ray",
+        (NodeSample(0, "node0"),),
+        {"agent": tuple(RankState("agent", rank, "dead" if rank == 7 else "alive") for rank in range(100))},
+    )
+    assert shown(inspect(plan, Place(0, GPU, 0), locate=locate, width=120, observation=dead)) == text(
+        """
+        node0 · GPU 0   NV_GPU   share 0.50 of 1.00   100 processes   10.0.0.1
+        A agent ranks 0–99 ×100  <.01 each   ← agent: 0:0-99 · ✗ 1 dead · ● 99 alive · .50 together · of 100 ranks
+        the GPU was not seen
+        """
+    )
+    assert shown(inspect(plan, Place(0, NODE, 0), locate=locate, width=120)) == text(
+        """
+        node0 · the node itself   1 GPU   12 processes   10.0.0.1
+        E env ranks 0–11 ×12   ← env: 0:0-11 · of 12 ranks
+        ▫ router 1 CPU started by the framework
+        """
+    )
+
+
+def test_the_reason_names_the_segment_and_the_sizes(make_plan: Build) -> None:
+    plan = make_plan([4], {"rollout": ("0-1:0,2-3:1", 10000, [(0, [0, 1]), (0, [2, 3])])}, ips=False)
+    component = plan.components["rollout"]
+    rule = replace(component.rule, segments=tuple(parse_rule(component.rule.text, 4)))
+    with_segments = replace(plan, components={"rollout": replace(component, rule=rule)})
+    assert "← rollout: 0-1:0,2-3:1 part 2-3:1  line 7" in shown(
+        inspect(with_segments, Place(0, GPU, 2), locate=locate, width=120)
+    )
+    engines = replace(
+        component,
+        rule=Rule("4 GPUs, 4 per engine", ("slime", "rollout"), keys=("rollout",)),
+        strategy="packed",
+        parts_per_engine=2,
+        reasons=("colocate: rollout starts at slot 0 and shares the actor's GPUs",),
+    )
+    slime = replace(plan, mode="slime", components={"rollout": engines})
+    assert shown(inspect(slime, Place(0, GPU, 2), locate=locate, width=98)) == text(
+        """
+        node0 · GPU 2   NV_GPU   share 1.00 of 1.00
+        R rollout rank 1  1.0   ← rollout: 4 GPUs, 4 per engine  line 7 · engine 0 part 1 of 2 · GPUs 2,3
+                                rank 1 of 2 · local rank 0 of 1 · node rank 0 · cluster node 0
+                                first accelerator 2 · visible 2,3 · isolated · group cluster · NV_GPU
+                                colocate: rollout starts at slot 0 and shares the actor's GPUs
+        """
+    )
+
+
+def watched(*, stale: bool = False) -> tuple[Observation, History]:
+    history = History(6, 10.0)
+    observation = Observation(0.0, "simulated")
+    for step in range(4):
+        device = DeviceSample(
+            2,
+            name="NVIDIA A800-SXM4-80GB",
+            memory_used=20 * (step + 1) * GIB,
+            memory_total=80 * GIB,
+            utilization=10 * step,
+            temperature=61,
+            power=320,
+            processes=(
+                ProcessSample(11, 10 * GIB, "rollout", 1, "job", kind="rank"),
+                ProcessSample(10, 48 * GIB, "actor", 2, "job", kind="rank"),
+                ProcessSample(12, 2 * GIB, job="other", actor="Judge", kind="actor"),
+                ProcessSample(13, None),
+                ProcessSample(14, GIB // 2, kind="gone"),
+            ),
+        )
+        devices = (DeviceSample(0), DeviceSample(1), device)
+        node = NodeSample(
+            0, "node0", age=12.0 * stale, stale=stale, devices=devices, cpu_percent=34.4, memory_used=700 * GIB
+        )
+        ranks = {
+            "actor": tuple(RankState("actor", rank, "alive", pid=10) for rank in range(16)),
+            "rollout": tuple(RankState("rollout", rank, "dead", "killed by signal 9", 2) for rank in range(8)),
+        }
+        observation = Observation(1000.0 + 10 * step, "simulated", (node,), ranks)
+        history.record(observation, [0])
+    return observation, history
+
+
+def test_a_gpu_that_is_watched(two_nodes: Plan) -> None:
+    observation, history = watched()
+    found = inspect(two_nodes, Place(0, GPU, 2), locate=locate, width=112, observation=observation, history=history)
+    assert shown(found) == text(
+        """
+        node0 · GPU 2   NVIDIA A800-SXM4-80GB   share 1.00 of 1.00   10.0.0.1   group a800
+        A actor rank 2  .80     ← actor: 0-15  line 6 · ● alive pid 10 · GPU 2 · rank 2 of 16 · local rank 0 of 1
+                                node rank 0 · cluster node 0 · first accelerator 2 · visible 2 · isolated
+                                group cluster · NV_GPU
+        R rollout rank 1  .20   ← rollout: 0-15:0-7  line 7 · ✗ dead after 2 restarts: killed by signal 9 · GPUs 2,3
+                                rank 1 of 8 · local rank 0 of 1 · node rank 0 · cluster node 0 · first accelerator 2
+                                visible 2,3 · isolated · group cluster · NV_GPU
+        memory ━━━━━━━━━━━━━━━━ 80.0 of 80.0 GiB 100% · load 30% · 61 °C · 320 W · simulated
+        minute   ▃▅▆█ memory ·   ▁▂▂▃ load
+        held   A2 48.0 GiB pid 10 · R1 10.0 GiB pid 11 · Judge of job other 2.0 GiB pid 12
+               gone, memory still held 0.5 GiB pid 14 · outside Ray memory not known pid 13
+        node   CPU 34% · RAM 700 GiB
+        """
+    )
+
+
+def test_a_watched_gpu_in_ascii_and_gone_silent(two_nodes: Plan) -> None:
+    observation, _ = watched(stale=True)
+    found = shown(inspect(two_nodes, Place(0, GPU, 2), locate=locate, width=60, observation=observation, ascii=True))
+    assert found.isascii()
+    assert (
+        text(
+            """
+        memory ################ 80.0 of 80.0 GiB 100%, load 30%
+               61 C, 320 W, simulated
+        """
+        )
+        in found
+    )
+    assert found.endswith("node   stale, read 12 s ago, CPU 34%, RAM 700 GiB\n")
+
+
+def test_compact_is_four_lines_at_most(two_nodes: Plan) -> None:
+    observation, _ = watched()
+    found = inspect(two_nodes, Place(0, GPU, 2), locate=locate, width=80, observation=observation, compact=True)
+    assert shown(found) == text(
+        """
+        node0 · GPU 2 · share 1.00 of 1.00 · 80.0/80 GiB · load 30% · simulated
+        A actor rank 2  .80 · ← actor: 0-15  line 6 · ● alive pid 10 · GPU 2
+        R rollout rank 1  .20 · ← rollout: 0-15:0-7  line 7
+        """
+    )
+    assert [line for line, _ in found.targets] == [1, 2]
+
+
+def test_more_than_fits_a_compact_inspection_is_counted(make_plan: Build) -> None:
+    plan = make_plan([1], {name: ("0", 1000, [(0, [0])]) for name in "abcde"})
+    found = inspect(plan, Place(0, GPU, 0), locate=locate, width=60, compact=True)
+    assert len(found.lines) == COMPACT
+    assert plain(found.lines[-1]) == "and 3 more"
+
+
+def test_more_components_than_fit_are_counted(make_plan: Build) -> None:
+    plan = make_plan([1], {f"c{number}": ("0", 100, [(0, [0])]) for number in range(11)})
+    assert plain(inspect(plan, Place(0, GPU, 0), locate=locate, width=80).lines[-1]) == "and 3 more components"
+
+
+def test_environment_of_a_rank(two_nodes: Plan) -> None:
+    lines = [plain(line) for line in environment_lines(two_nodes, "rollout", 1, 30)]
+    assert "CUDA_VISIBLE_DEVICES=2,3" in lines
+    assert "WORLD_SIZE=8" in lines
+    assert max(map(len, lines)) <= 30
+    assert environment_lines(two_nodes, "rollout", 99, 30) == environment_lines(two_nodes, "nobody", 0, 30) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "width", "unicode", "ascii"),
+    [
+        ([0, 50, 100], 9, "▁▅█", ".+#"),
+        ([None, 0, None], 3, " ▁ ", " . "),
+        ([0, 100, 0, 0], 2, "█▁", "#."),
+        ([], 5, "", ""),
+        ([50], 0, "", ""),
+    ],
+)
+def test_sparklines(values: list[int | None], width: int, unicode: str, ascii: str) -> None:
+    assert sparkline(values, width) == unicode
+    assert sparkline(values, width, ascii=True) == ascii
+
+
+NAMES = st.text(min_size=1, max_size=12)
+
+
+@given(
+    names=st.lists(NAMES, min_size=1, max_size=12, unique=True),
+    host=NAMES,
+    width=st.integers(-1, 150),
+    ascii=st.booleans(),
+    compact=st.booleans(),
+    live=st.booleans(),
+)
+def test_any_names_stay_within_the_width_and_safe(
+    make_plan: Build, names: list[str], host: str, width: int, ascii: bool, compact: bool, live: bool
+) -> None:
+    plan = make_plan([3], {name: (name, 1000, [(0, [2])]) for name in names}, names=[host], groups={0: (host,)})
+    observation, history = watched()
+    found = inspect(
+        plan,
+        Place(0, GPU, 2),
+        locate=locate,
+        width=width,
+        ascii=ascii,
+        compact=compact,
+        observation=observation if live else None,
+        history=history if live else None,
+    )
+    lines = [plain(line) for line in (*found.lines, *environment_lines(plan, names[0], 0, width, ascii=ascii))]
+    assert all(cell_width(line) <= max(1, width) for line in lines)
+    assert not ascii or all(line.isascii() for line in lines)
+    assert all(line.replace("\u3000", "").replace("\xa0", "").isprintable() or not line.isascii() for line in lines)
+    assert not compact or len(found.lines) <= COMPACT
+    assert [line for line, _ in found.targets] == sorted({line for line, _ in found.targets})
