@@ -47,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
     if args.json:
         import json
 
-        print(json.dumps({"problems": [problem.to_dict() for problem in found]}, indent=2, ensure_ascii=False))
+        print(json.dumps({"problems": [problem.to_dict() for problem in found]}, indent=2))
     else:
         print_problems(found, to_stdout=True)
     if unreadable:

@@ -12,6 +12,11 @@ from placetui.cli import exits
 
 COMMANDS = {
     "check": "say what is wrong in placement files",
+    "show": "draw which rank is on which device: text, SVG or JSON",
+    "explain": "say why a rank is where it is, or who is on a device",
+    "diff": "say which ranks move, appear or vanish between two files",
+    "import-slime": "turn a slime command line into a file",
+    "config": "show where the settings are, print them, or say what is wrong with them",
 }
 """Name and what it does; each lives in a module of its name with `run(arguments) -> exit code`."""
 
@@ -20,7 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `placetui` with these arguments, by default the program's own."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _dispatch(arguments)
+        code = _dispatch(arguments)
+        print(end="", flush=True)  # or a reader that has gone is noticed too late
+        return code
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:
@@ -37,16 +44,25 @@ def _dispatch(arguments: list[str]) -> int:
     if first in ("-V", "--version"):
         print(f"placetui {__version__}")
         return exits.FINE
-    if first in ("", "-h", "--help"):
+    if first in ("-h", "--help"):
         print(_usage())
-        return exits.FINE if first else exits.USAGE
-    return _unknown(first)
+        return exits.FINE
+    if _looks_like_a_command(first):
+        return _unknown(first)
+    from placetui.cli import app
+
+    return app.run(arguments)
+
+
+def _looks_like_a_command(word: str) -> bool:
+    """A bare word that is no file: rather a mistyped command than a file that is not there."""
+    return word.replace("-", "").replace("_", "").isalnum() and not word.startswith("-") and not os.path.exists(word)
 
 
 def _usage() -> str:
-    lines = ["usage: placetui COMMAND …", "", "commands:"]
+    lines = ["usage: placetui [FILE] [options]   open the dashboard", "       placetui COMMAND …", "", "commands:"]
     lines += [f"  {name:<14}{summary}" for name, summary in COMMANDS.items()]
-    return "\n".join([*lines, "", "placetui COMMAND --help says more; placetui --version"])
+    return "\n".join([*lines, "", "placetui COMMAND --help says more, and so does placetui FILE --help; placetui --version"])
 
 
 def _unknown(word: str) -> int:

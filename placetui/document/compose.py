@@ -75,7 +75,7 @@ def _check_characters(text: str, report: Report) -> None:
         slow = "" if C_LOADER else ", because PyYAML was installed without its C parser"
         report.add(
             "file_too_large",
-            f"The text has {len(text):,} characters; up to {limit:,} are read{slow}.",
+            f"the text has {len(text):,} characters; up to {limit:,} are read{slow}",
             0,
             hint="keep placement in a file of its own" if C_LOADER else "install PyYAML from a wheel",
         )
@@ -84,7 +84,7 @@ def _check_characters(text: str, report: Report) -> None:
     if forbidden:
         report.add(
             "yaml_character",
-            f"The character U+{ord(forbidden[0]):04X} cannot stand in a YAML file.",
+            f"the character U+{ord(forbidden[0]):04X} cannot stand in a YAML file",
             forbidden.start(),
             hint="remove it, or write it as an escape in double quotes",
         )
@@ -154,7 +154,7 @@ class _Composer:
             if target is None and not self.report.full:
                 self.report.add(
                     "undefined_alias",
-                    f"`*{event.anchor}` refers to an anchor that does not stand above it.",
+                    f"`*{event.anchor}` refers to an anchor that does not stand above it",
                     start,
                     hint=f"mark a value with `&{event.anchor}` before this line",
                 )
@@ -211,7 +211,7 @@ class _Composer:
         if earlier is not None and not self.report.full:
             self.report.add(
                 "duplicate_anchor",
-                f"The anchor `&{name}` stands here and already in {self.report.where(earlier.start)}.",
+                f"the anchor `&{name}` stands here and already in {self.report.where(earlier.start)}",
                 node.start,
                 hint="give one of them another name",
             )
@@ -236,7 +236,7 @@ class _Composer:
     def _empty(self) -> None:
         self.report.add(
             "empty_file",
-            "The file is empty.",
+            "the file is empty",
             0,
             hint="a placement file begins with `cluster:` or `slime:`",
         )
@@ -245,7 +245,7 @@ class _Composer:
     def _not_a_mapping(self, what: str, index: int) -> None:
         self.report.add(
             "not_a_mapping",
-            f"The file holds {what}, not keys with values.",
+            f"the file holds {what}, not keys with values",
             index,
             hint="begin with a key at the left edge, such as `cluster:`",
         )
@@ -254,16 +254,16 @@ class _Composer:
     def _too_deep(self, index: int) -> None:
         self.report.add(
             "yaml_too_deep",
-            f"More than {MAX_DEPTH} lists and mappings stand inside each other.",
+            f"more than {MAX_DEPTH} lists and mappings stand inside each other",
             index,
-            hint="flatten them",
+            hint="write placement with fewer levels",
         )
         raise _UnusableError
 
     def _too_many(self, index: int) -> None:
         self.report.add(
             "too_many_values",
-            f"The file holds too many values: {MAX_EVENTS:,} are looked at, {MAX_NODES:,} are kept.",
+            f"the file holds too many values: {MAX_EVENTS:,} are looked at, {MAX_NODES:,} are kept",
             index,
             hint="keep placement in a file of its own",
         )
@@ -272,7 +272,7 @@ class _Composer:
     def _second_document(self, index: int) -> None:
         self.report.add(
             "multiple_documents",
-            "A second document begins here; a placement file has one.",
+            "a second document begins here; a placement file has one",
             index,
             hint="remove the `---`, or split the file",
         )

@@ -190,7 +190,7 @@ class Document:
         if root is None or self._root is None:
             self._report.add(
                 "too_many_values",
-                f"`{name}` holds too many values: {MAX_NODES:,} are kept of one file.",
+                f"`{name}` holds too many values: {MAX_NODES:,} are kept of one file",
                 asked.start,
                 path=(name,),
                 hint="keep placement in a file of its own",

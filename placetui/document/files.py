@@ -41,7 +41,7 @@ def read_text(path: str | os.PathLike[str]) -> FileText:
         utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
         raise refuse(
             "file_not_text",
-            f"{source} is UTF-16 text, not UTF-8." if utf16 else f"{source} is a binary file: it holds NUL bytes.",
+            f"`{source}` is UTF-16 text, not UTF-8" if utf16 else f"`{source}` is a binary file: it holds NUL bytes",
             hint="save it as UTF-8" if utf16 else "pass a YAML file",
             file=source,
         )
@@ -51,7 +51,7 @@ def read_text(path: str | os.PathLike[str]) -> FileText:
         line = data.count(b"\n", 0, error.start) + 1
         raise refuse(
             "file_not_text",
-            f"{source} is not UTF-8 text: byte 0x{data[error.start]:02x} in line {line} begins no character.",
+            f"`{source}` is not UTF-8 text: byte 0x{data[error.start]:02x} in line {line} begins no character",
             hint="save it as UTF-8",
             file=source,
         ) from None
@@ -77,7 +77,9 @@ def _read_bytes(path: str | os.PathLike[str], source: str) -> bytes:
     except OSError as error:
         raise _explain(error, source) from None
     except ValueError:
-        raise refuse("file_not_found", f"{source!r} cannot be the name of a file.", file=source) from None
+        raise refuse(
+            "file_not_found", f"`{source!r}` cannot be the name of a file", hint="check the path", file=source
+        ) from None
     if len(data) > MAX_BYTES:
         raise _too_large(len(data), source)
     return data
@@ -86,12 +88,12 @@ def _read_bytes(path: str | os.PathLike[str], source: str) -> bytes:
 def _check(status: os.stat_result, source: str) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise refuse(
-            "file_unreadable", f"{source} is a directory.", hint="pass one of the files inside it", file=source
+            "file_unreadable", f"`{source}` is a directory", hint="pass one of the files inside it", file=source
         )
     if not stat.S_ISREG(status.st_mode):
         raise refuse(
             "file_unreadable",
-            f"{source} is a pipe, a socket or a device, not a file.",
+            f"`{source}` is a pipe, a socket or a device, not a file",
             hint="write it to a file first",
             file=source,
         )
@@ -102,7 +104,7 @@ def _check(status: os.stat_result, source: str) -> None:
 def _too_large(size: int, source: str) -> DocumentError:
     return refuse(
         "file_too_large",
-        f"{source} has {size / 1024 / 1024:.1f} MiB; files of up to {MAX_BYTES // 1024 // 1024} MiB are read.",
+        f"`{source}` has {size / 1024 / 1024:.1f} MiB; files of up to {MAX_BYTES // 1024 // 1024} MiB are read",
         hint="keep placement in a file of its own",
         file=source,
     )
@@ -110,10 +112,15 @@ def _too_large(size: int, source: str) -> DocumentError:
 
 def _explain(error: OSError, source: str) -> DocumentError:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return refuse("file_not_found", f"There is no file {source}.", hint="check the path", file=source)
+        return refuse("file_not_found", f"there is no file `{source}`", hint="check the path", file=source)
     if error.errno in (errno.EACCES, errno.EPERM):
         return refuse(
-            "file_unreadable", f"You may not read {source}.", hint="check its owner and permissions", file=source
+            "file_unreadable", f"you may not read `{source}`", hint="check its owner and permissions", file=source
         )
     reason = error.strerror or type(error).__name__
-    return refuse("file_unreadable", f"{source} cannot be read: {reason}.", file=source)
+    return refuse(
+        "file_unreadable",
+        f"`{source}` cannot be read: {reason}",
+        hint="copy it to another place and try again",
+        file=source,
+    )

@@ -29,18 +29,18 @@ def parse_override(text: str) -> Override:
     if not equals or not path:
         raise refuse(
             "bad_override",
-            f"`{shorten(text)}` is not of the form key.path=value.",
-            hint="write for example cluster.num_nodes=2 or cluster.node_groups[0].label=a800",
+            f"`{shorten(text)}` is not of the form `key.path=value`",
+            hint="write for example `cluster.num_nodes=2` or `cluster.node_groups[0].label=a800`",
         )
     document = Document(f"{_KEY}: {written}")
     value = document.config.get(_KEY)
     if document.problems or len(document.config) != 1:
         problems = document.problems
-        reason = problems[0].message if problems else "It is more than one value."
+        reason = problems[0].message if problems else "it is more than one value"
         raise refuse(
             "bad_override",
-            f"The value in `{shorten(text)}` is not valid YAML: {reason[:1].lower()}{reason[1:]}",
-            hint=f"put quotes around the value, and another pair for the shell: '{name}=\"…\"'",
+            f"the value in `{shorten(text)}` is not valid YAML: {reason}",
+            hint=f"put quotes around the value, and another pair for the shell: `'{name}=\"…\"'`",
         )
     return path, value
 
@@ -106,20 +106,20 @@ def _replaced(current: Any, path: Path, depth: int, value: Any) -> Any:
         if not isinstance(index, int) or index >= len(current):
             raise refuse(
                 "bad_override",
-                f"{dotted(path[:depth])} is a list of {len(current)}, and {dotted(path[: depth + 1])} is not in it.",
-                hint=f"use {dotted(path[:depth])}[0] and so on",
+                f"`{dotted(path[:depth])}` is a list of {len(current)}, and `{dotted(path[: depth + 1])}` is not in it",
+                hint=f"write `{dotted(path[:depth])}[0]` and so on",
             )
         copy = list(current)
         copy[index] = _replaced(current[index], path, depth + 1, value)
         return copy
     if isinstance(current, dict) or current is None:
         if isinstance(part, int):
-            raise refuse("bad_override", f"{dotted(path[:depth])} is not a list.", hint="name a key after a dot")
+            raise refuse("bad_override", f"`{dotted(path[:depth])}` is not a list", hint="name a key after a dot")
         mapping = dict(current or {})
         mapping[part] = _replaced(mapping.get(part), path, depth + 1, value)
         return mapping
     raise refuse(
         "bad_override",
-        f"{dotted(path[:depth])} is `{shorten(str(current))}`, which has no parts.",
-        hint=f"override {dotted(path[:depth])} as a whole",
+        f"`{dotted(path[:depth])}` is `{shorten(str(current))}`, which has no parts",
+        hint=f"override `{dotted(path[:depth])}` as a whole",
     )

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from placetui.placement.plan import Plan, TopologySource
-from placetui.placement.problems import PlacementError, Problem, Problems
+from placetui.placement.problems import Path, PlacementError, Problem, Problems
 from placetui.placement.resolve import make_plan
 from placetui.placement.settings import parse_cluster, read_topology
 from placetui.placement.topology import Node
 
-from .document import Document, read_mapping
+from .document import Document
 from .errors import DocumentError, refuse
 from .overrides import Override, with_overrides
 
@@ -93,16 +94,16 @@ def read_cluster_option(text: str) -> list[Node]:
         raise refuse(
             "bad_cluster",
             f"`{text}` is neither nodes x GPUs nor a file",
-            hint="write for example 2x8, or name a file with `nodes:` and `gpus_per_node:`",
+            hint="write for example `2x8`, or name a file with `nodes:` and `gpus_per_node:`",
         )
-    mapping = read_mapping(text)
-    inner = mapping.get("placetui")
-    for holder in (inner, mapping):
-        if isinstance(holder, dict) and "topology" in holder:
-            mapping = holder["topology"]
-            break
+    document = Document.from_file(text)
+    value: Any = dict(document.config)
+    path: Path = ()
+    for key in ("placetui", "topology"):
+        if isinstance(value, dict) and key in value:
+            value, path = value[key], (*path, key)
     problems = Problems()
-    nodes = read_topology(mapping, problems)
-    if nodes is None:
-        raise DocumentError([replace(problem, file=text) for problem in problems])
+    nodes = read_topology(value, problems, path)
+    if nodes is None or document.problems.blocking:
+        raise DocumentError([*document.problems, *map(document.place, problems)])
     return nodes

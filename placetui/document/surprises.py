@@ -67,7 +67,7 @@ def _no_space(key: Node, value: Node, path: Path) -> list[tuple[Problem, int]]:
     name, colon, rule = key.text.partition(":")
     if not (colon and rule.strip()):
         return []
-    message = f"`{key.text}` is read as a key without a value, because no space follows the colon."
+    message = f"`{key.text}` is read as a key without a value, because no space follows the colon"
     return [(Problem("yaml_null", message, "warning", f"write `{name}: {rule.strip()}`", path=path), key.content)]
 
 
@@ -79,25 +79,25 @@ def misread(text: str) -> tuple[str, str, str] | None:
     except ValueError:
         return None
     if kind == "null":
-        written = f"`{text}`" if text else "An empty value"
-        return "yaml_null", f"{written} is read as null, which placement sees as the text None.", "write the value"
+        written = f"`{text}`" if text else "an empty value"
+        return "yaml_null", f"{written} means no value, which placement sees as the text `None`", "write the value"
     if shown == text or text == f"+{shown}":
         return None
     digits = text.lstrip("+-")
-    hint = f'if text is meant, put it in quotes: "{text}"'
+    hint = f'if text is meant, put it in quotes: `"{text}"`'
     if kind == "bool":
-        return "yaml_bool", f"`{text}` is read as the truth value {shown}.", hint
+        return "yaml_bool", f"`{text}` is read as the truth value {shown}", hint
     if ":" in text:
-        return "yaml_base60", f"`{text}` is read as {shown}, a number in base 60.", hint
+        return "yaml_base60", f"`{text}` is read as {shown}, a number in base 60", hint
     if kind == "int" and digits.startswith("0") and digits.isdecimal():
-        return "yaml_octal", f"`{text}` is read as {shown}, because a leading 0 makes it octal.", hint
-    return "yaml_number", f"`{text}` is read as the number {shown}.", hint
+        return "yaml_octal", f"`{text}` is read as {shown}, because a leading 0 makes it octal", hint
+    return "yaml_number", f"`{text}` is read as the number {shown}", hint
 
 
 def _hydra_defaults() -> Problem:
     return Problem(
         "hydra_defaults",
-        "`defaults:` names other files, which are not read here.",
+        "`defaults:` names other files, which are not read here",
         "warning",
         "pass the composed file: run your program with `--cfg job` and save what it prints",
         path=("defaults",),

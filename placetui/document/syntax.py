@@ -27,7 +27,7 @@ class Explanation:
 def explain(error: yaml.YAMLError, text: str) -> Explanation:
     """Turn an error of the parser into a sentence and a hint."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return Explanation("The file is not valid YAML.", 0, "check it with a YAML linter")
+        return Explanation("the file is not valid YAML", 0, "check it with a YAML linter")
     index = min(error.problem_mark.index, len(text))
     opened = min(error.context_mark.index, len(text)) if error.context_mark else index
     problem = error.problem or ""
@@ -35,24 +35,24 @@ def explain(error: yaml.YAMLError, text: str) -> Explanation:
     character = text[index : index + 1]
 
     if character == "\t" and ("token" in problem or "tab" in problem):
-        return Explanation("A tab stands where YAML allows only spaces.", index, "indent with spaces, two per level")
+        return Explanation("a tab stands where YAML allows only spaces", index, "indent with spaces, two per level")
     if "cannot start any token" in problem:
         word = shorten(text[index : index + 40].split("\n")[0])
-        return Explanation(f"`{character}` cannot begin a value.", index, f'put the value in quotes: "{word}"')
+        return Explanation(f"`{character}` cannot begin a value", index, f'put the value in quotes: `"{word}"`')
     if "mapping values are not allowed" in problem:
         return _second_colon(text, index)
     if "end of stream" in problem and "quoted" in context:
         quote = text[opened : opened + 1]
-        return Explanation(f"The quote `{quote}` that opens here is never closed.", opened, f"close it with `{quote}`")
+        return Explanation(f"the quote `{quote}` that opens here is never closed", opened, f"close it with `{quote}`")
     if "escape character" in problem:
         return Explanation(
-            "A backslash in double quotes begins an escape that YAML does not know.",
+            "a backslash in double quotes begins an escape that YAML does not know",
             index,
             "use single quotes, or write the backslash twice",
         )
     if "expected ':'" in problem:
         word = shorten(_line(text, opened)[1])
-        return Explanation(f"`{word}` is neither `key: value` nor part of a list.", opened, "add a colon and a value")
+        return Explanation(f"`{word}` is neither `key: value` nor part of a list", opened, "add a colon and a value")
     return _half_quoted(text, index) or _by_structure(text, index, opened, problem, context)
 
 
@@ -63,37 +63,39 @@ def _by_structure(text: str, index: int, opened: int, problem: str, context: str
         closing = {"[": "]", "{": "}"}.get(bracket, bracket)
         line = text.count("\n", 0, opened) + 1
         return Explanation(
-            f"The `{bracket}` of line {line} is not closed, or a comma is missing here.",
+            f"the `{bracket}` of line {line} is not closed, or a comma is missing here",
             index,
             f"close it with `{closing}`, or put a comma between its parts",
         )
     if "entries are not allowed" in problem:
         return Explanation(
-            "A list cannot begin behind a key on the same line.",
+            "a list cannot begin behind a key on the same line",
             index,
             "begin the list on the next line, or write it as `[a, b]`",
         )
     if "block collection" in context:
         return Explanation(
-            "Something that is no list item stands among list items.",
+            "something that is no list item stands among list items",
             index,
             "begin the line with `- `, or indent it like the key that the list belongs to",
         )
     if "block mapping" in context:
         return Explanation(
-            "This belongs to no key: the indentation matches no line above, or text follows a complete value.",
+            "this belongs to no key: the indentation matches no line above, or text follows a complete value",
             index,
             "indent the line like its neighbours, or put the whole value in quotes",
         )
     if "node content" in problem:
-        what = f"`{character}` stands" if character else "The file ends"
-        return Explanation(f"{what} where a value should begin.", index, "write the value, or put it in quotes")
+        what = f"`{character}` stands" if character else "the file ends"
+        return Explanation(f"{what} where a value should begin", index, "write the value, or put it in quotes")
     if "document start" in problem:
         return Explanation(
-            "The first keys are indented, and this line is not.", index, "indent all top-level keys alike"
+            "the first keys are indented, and this line is not", index, "indent all top-level keys alike"
         )
     words = " ".join(part for part in (problem, context) if part).replace("`", "'")
-    return Explanation(f"The YAML parser stops here: {shorten(words, 120)}.", index, "")
+    return Explanation(
+        f"the YAML parser stops here: {shorten(words, 120)}", index, "check the quotes and brackets near it"
+    )
 
 
 def _second_colon(text: str, index: int) -> Explanation:
@@ -103,7 +105,7 @@ def _second_colon(text: str, index: int) -> Explanation:
     if no_space:
         key, value = no_space["key"], no_space["value"]
         return Explanation(
-            f"`{shorten(above)}` has no space after the colon, so YAML does not see a key.",
+            f"`{shorten(above)}` has no space after the colon, so YAML does not see a key",
             above_start + no_space.start("value"),
             f"write `{key}: {shorten(value)}`",
         )
@@ -112,12 +114,12 @@ def _second_colon(text: str, index: int) -> Explanation:
         value = two_colons["value"]
         quoted = "".join(value.split()) if _RULE.fullmatch(value) else value.replace('"', "'")
         return Explanation(
-            f"`{shorten(value)}` holds a colon and a space, which YAML takes for another key.",
+            f"`{shorten(value)}` holds a colon and a space, which YAML takes for another key",
             index,
-            f'put the value in quotes: "{shorten(quoted)}"',
+            f'put the value in quotes: `"{shorten(quoted)}"`',
         )
     return Explanation(
-        "A key stands here, but the value above it has not ended.",
+        "a key stands here, but the value above it has not ended",
         index,
         "check the indentation of this line and of the line above",
     )
@@ -133,9 +135,9 @@ def _half_quoted(text: str, index: int) -> Explanation | None:
             else:
                 whole = f"{quote}{shorten(inside + rest.replace(quote, ''))}{quote}"
             return Explanation(
-                f"Text follows the closing quote in `{shorten(match[0])}`.",
+                f"text follows the closing quote in `{shorten(match[0])}`",
                 start + match.start("rest"),
-                f"put all of it in one pair of quotes: {whole}",
+                f"put all of it in one pair of quotes: `{whole}`",
             )
     return None
 

@@ -57,7 +57,7 @@ class Reader:
         if isinstance(node, Scalar):
             return self.scalar(node, path)
         if depth > MAX_DEPTH:
-            raise LimitError("yaml_too_deep", f"Aliases nest more than {MAX_DEPTH} lists and mappings.")
+            raise LimitError("yaml_too_deep", f"aliases nest more than {MAX_DEPTH} lists and mappings")
         self._active.add(id(node))
         try:
             if isinstance(node, Sequence):
@@ -82,7 +82,7 @@ class Reader:
         if node.tag is not None and kind not in _TYPED:
             self._once(
                 "yaml_tag",
-                f"The tag `{shorten(_short_tag(node.tag))}` is not supported.",
+                f"the tag `{shorten(_short_tag(node.tag))}` is not supported",
                 node,
                 path,
                 at_key=at_key,
@@ -94,7 +94,7 @@ class Reader:
         except ValueError as error:
             self._once(
                 "yaml_value",
-                f"`{shorten(node.text)}` cannot be read as a value of type {kind}: {shorten(str(error))}.",
+                f"`{shorten(node.text)}` cannot be read as a value of type {kind}: {shorten(str(error))}",
                 node,
                 path,
                 at_key=at_key,
@@ -112,19 +112,19 @@ class Reader:
         if known is not None:
             return known
         if depth > MAX_DEPTH:
-            raise LimitError("yaml_too_deep", f"More than {MAX_DEPTH} merge keys refer to each other.")
+            raise LimitError("yaml_too_deep", f"more than {MAX_DEPTH} merge keys refer to each other")
         merged: Entries = {}
         own: Entries = {}
         for key, value in node.pairs():
             scalar = resolve(key)
             if not isinstance(scalar, Scalar):
-                self._bad_key("A key must be text or a number, not a list or a mapping.", key, path)
+                self._bad_key("a key must be text or a number, not a list or a mapping", key, path)
             elif scalar.tag == _MERGE or (scalar.tag is None and kind_of(scalar.text) == "merge"):
                 merged.update(self._merged(value, path, depth, {id(node)}))
             else:
                 typed = self.scalar(scalar, path, at_key=True)
                 if typed is None:
-                    self._bad_key("A key is empty.", key, path)
+                    self._bad_key("a key is empty", key, path)
                     continue
                 name = str(typed)
                 if name in own and not self._report.full:
@@ -145,7 +145,7 @@ class Reader:
                 if base is not None:
                     self._once(
                         "merge_not_mapping",
-                        "A merge key `<<` takes a mapping or a list of mappings.",
+                        "a merge key `<<` takes a mapping or a list of mappings",
                         source,
                         path,
                         hint="refer to a mapping: `<<: *name`",
@@ -168,7 +168,7 @@ class Reader:
         if node.tag not in (None, "!", TAG_PREFIX + plain):
             self._once(
                 "yaml_tag",
-                f"The tag `{shorten(_short_tag(str(node.tag)))}` is not supported.",
+                f"the tag `{shorten(_short_tag(str(node.tag)))}` is not supported",
                 node,
                 path,
                 hint="remove the tag; plain text, numbers, lists and mappings need none",
@@ -178,7 +178,7 @@ class Reader:
         self._once(
             "duplicate_key",
             f"`{shorten(name)}` stands here ({self._report.where(second.start)}) "
-            f"and already in {self._report.where(first.start)}.",
+            f"and already in {self._report.where(first.start)}",
             second,
             (*path, name),
             at_key=True,
@@ -186,12 +186,12 @@ class Reader:
         )
 
     def _bad_key(self, message: str, key: Node, path: Path) -> None:
-        self._once("key_not_scalar", message, key, path, hint='write the key as text, in quotes if need be: "a,b"')
+        self._once("key_not_scalar", message, key, path, hint='write the key as text, in quotes if need be: `"a,b"`')
 
     def _recursive(self, node: Node, path: Path) -> None:
         self._once(
             "recursive_alias",
-            "This alias stands inside the value that it refers to.",
+            "this alias stands inside the value that it refers to",
             node,
             path,
             hint="write the value out",
@@ -200,7 +200,7 @@ class Reader:
     def _spend(self, number: int) -> None:
         self._count += number
         if self._count > MAX_VALUES:
-            raise LimitError("too_many_values", f"Anchors and aliases ask for more than {MAX_VALUES:,} values.")
+            raise LimitError("too_many_values", f"anchors and aliases ask for more than {MAX_VALUES:,} values")
 
     def _once(self, rule: str, message: str, node: Node, path: Path, *, hint: str, at_key: bool = False) -> None:
         if id(node) not in self._reported:

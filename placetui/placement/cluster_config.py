@@ -7,13 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from placetui.placement.interpolation import Unresolved, has_unresolved
-from placetui.placement.problems import Path, Problem, Problems, count, listing
+from placetui.placement.problems import Path, Problem, Problems, count, listing, quoted
 from placetui.placement.ranks import RankError, parse_node_ranks, shorten
 from placetui.placement.robots import FIELDS, check_robot
 from placetui.placement.topology import ACCELERATOR, CLUSTER, DEFAULT_GPUS, NODE_LABEL, EnvConfig, Node, NodeGroup
 
 _GROUP_FIELDS = ("label", "node_ranks", "env_configs", "hardware", "hardware_type", "ignore_hardware")
 _ENV_FIELDS = ("node_ranks", "env_vars", "python_interpreter_path")
+MOST_NODES = 65_536
+"""Beyond any cluster; keeps a typing mistake from filling the memory."""
+
+MOST_MEMBERSHIPS = 1_000_000
 READ = ("num_nodes", "component_placement", "node_groups")
 """Keys of the section that are read here."""
 
@@ -28,6 +32,9 @@ class ClusterReading:
     broken: set[str] = field(default_factory=set)
     """Labels of groups with problems: what is placed on them is not judged."""
 
+    memberships: int = 0
+    """Nodes in groups and their environments, counted as often as they are named."""
+
     sized: bool = True
     """False when the number of nodes is wrong: device ranks cannot be judged."""
 
@@ -38,7 +45,7 @@ def read_cluster(
     """Read and check the section; `nodes` is None when the topology is assumed."""
     number = _num_nodes(section, problems, path)
     reading = ClusterReading(_nodes_in_use(number, nodes, problems, path), sized=number is not None)
-    if nodes is not None and number is not None and number > len(nodes):
+    if number is not None and number > (MOST_NODES if nodes is None else len(nodes)):
         reading.sized = False
     entries = section.get("node_groups")
     if entries is None or isinstance(entries, Unresolved):
@@ -46,11 +53,20 @@ def read_cluster(
     path = (*path, "node_groups")
     if isinstance(entries, str | Mapping) or not isinstance(entries, Sequence):
         problems.error(
-            "node_groups_not_list", "node_groups must be a list", hint="start each group with `- label: …`", path=path
+            "node_groups_not_list", "`node_groups` must be a list", hint="start each group with `- label: …`", path=path
         )
         entries = []
     found = [_Group(reading, entry, (*path, index), index) for index, entry in enumerate(entries)]
     for group in found:
+        if reading.memberships > MOST_MEMBERSHIPS:
+            problems.error(
+                "too_many_values",
+                f"the node groups together name more than {MOST_MEMBERSHIPS} nodes",
+                hint="use fewer groups",
+                path=group.path,
+            )
+            reading.broken.update(str(one.label) for one in found)
+            break
         group.read(number, problems)
     _check_robots(found, reading, problems)
     for group in found:
@@ -64,7 +80,7 @@ def read_cluster(
 
 def _num_nodes(section: Mapping[str, Any], problems: Problems, path: Path) -> int | None:
     if "num_nodes" not in section:
-        problems.error("missing_field", "the cluster section lacks num_nodes", hint="add num_nodes: 1", path=path)
+        problems.error("missing_field", "the `cluster` section lacks `num_nodes`", hint="add `num_nodes: 1`", path=path)
         return None
     number = section["num_nodes"]
     if isinstance(number, Unresolved):
@@ -73,8 +89,8 @@ def _num_nodes(section: Mapping[str, Any], problems: Problems, path: Path) -> in
         return number
     problems.error(
         "num_nodes_invalid",
-        f"num_nodes must be a whole number above 0, not {number!r}",
-        hint="write it without quotes" if isinstance(number, str) else "write for example num_nodes: 2",
+        f"`num_nodes` must be a whole number above 0, not `{number!r}`",
+        hint="write it without quotes" if isinstance(number, str) else "write for example `num_nodes: 2`",
         path=(*path, "num_nodes"),
     )
     return None
@@ -82,16 +98,20 @@ def _num_nodes(section: Mapping[str, Any], problems: Problems, path: Path) -> in
 
 def _nodes_in_use(number: int | None, nodes: Sequence[Node] | None, problems: Problems, path: Path) -> tuple[Node, ...]:
     if nodes is None:
-        most = 65_536  # beyond any cluster; keeps a typing mistake from filling the memory
-        if number is not None and number > most:
-            problems.error("num_nodes_invalid", f"{number} nodes are more than {most}", path=(*path, "num_nodes"))
+        if number is not None and number > MOST_NODES:
+            problems.error(
+                "num_nodes_invalid",
+                f"{number} nodes are more than {MOST_NODES}",
+                hint="check the number of digits",
+                path=(*path, "num_nodes"),
+            )
             number = None
         return (Node(DEFAULT_GPUS),) * (number or 1)
     if number is not None and number > len(nodes):
         problems.error(
             "not_enough_nodes",
-            f"num_nodes is {number}, but there {'is' if len(nodes) == 1 else 'are'} only {count(len(nodes), 'node')}",
-            hint=f"write num_nodes: {len(nodes)}, or start more nodes; RLinf would wait for them for ever",
+            f"`num_nodes` is {number}, but there {'is' if len(nodes) == 1 else 'are'} only {count(len(nodes), 'node')}",
+            hint=f"write `num_nodes: {len(nodes)}`, or start more nodes; RLinf would wait for them for ever",
             path=(*path, "num_nodes"),
         )
     return tuple(nodes[:number])
@@ -106,7 +126,7 @@ def warn_of_misspelled(keys: Sequence[str], problems: Problems, path: Path = (CL
                 problems.warning(
                     "unknown_cluster_field",
                     f"`{key}` is not read; did you mean `{near[0]}`?",
-                    hint=f"rename it to {near[0]}, or ignore this",
+                    hint=f"rename it to `{near[0]}`, or ignore this",
                     path=(*path, key),
                     at_key=True,
                 )
@@ -142,7 +162,7 @@ class _Group:
         if not self.valid:
             problems.error(
                 "not_a_mapping",
-                f"a node group must be a mapping, not {shorten(repr(self.written))}",
+                f"a node group must be a mapping, not `{shorten(repr(self.written))}`",
                 hint="write `- label: a800` and below it `node_ranks: 0-3`",
                 path=self.path,
             )
@@ -152,13 +172,14 @@ class _Group:
             problems.error(
                 "reserved_label",
                 f"the label `{self.label}` is reserved",
-                hint="choose another one: cluster means all accelerators, node all nodes",
+                hint="choose another one: `cluster` means all accelerators, `node` all nodes",
                 path=(*self.path, "label"),
             )
         self._read_hardware(problems)
         if "node_ranks" in self.entry:
-            known = list(range(number)) if number is not None else None
+            known = range(MOST_NODES if number is None else min(number, MOST_NODES))
             ranks = _node_ranks(self.entry["node_ranks"], known, (*self.path, "node_ranks"), problems)
+            self.reading.memberships += len(ranks or ())
             here = len(self.reading.nodes)
             self.ranks = tuple(rank for rank in ranks or () if rank < here)
         self._read_env_configs(problems)
@@ -175,7 +196,7 @@ class _Group:
             if self.entry.get("hardware_type") and self.entry.get("ignore_hardware"):
                 problems.warning(
                     "ignore_hardware_no_effect",
-                    "ignore_hardware does nothing beside hardware_type: the devices are still counted",
+                    "`ignore_hardware` does nothing beside `hardware_type`: the devices are still counted",
                     hint="keep one of the two",
                     path=(*self.path, "ignore_hardware"),
                 )
@@ -185,29 +206,29 @@ class _Group:
         if self.entry.get("hardware_type") is not None:
             problems.error(
                 "hardware_and_hardware_type",
-                "hardware and hardware_type cannot stand together",
-                hint="remove hardware_type: the type stands in hardware",
+                "`hardware` and `hardware_type` cannot stand together",
+                hint="remove `hardware_type`: the type stands in `hardware`",
                 path=(*self.path, "hardware_type"),
             )
         if self.entry.get("ignore_hardware"):
             problems.error(
                 "hardware_with_ignore",
-                "ignore_hardware cannot stand beside hardware",
+                "`ignore_hardware` cannot stand beside `hardware`",
                 hint="remove one of the two",
                 path=(*self.path, "ignore_hardware"),
             )
         if not isinstance(hardware, Mapping):
             problems.error(
-                "not_a_mapping", "hardware must be a mapping", hint="write type: and configs: below it", path=path
+                "not_a_mapping", "`hardware` must be a mapping", hint="write `type:` and `configs:` below it", path=path
             )
             return
-        _check_fields(hardware, ("type", "configs"), ("type", "configs"), "hardware", path, problems)
+        _check_fields(hardware, ("type", "configs"), ("type", "configs"), "`hardware`", path, problems)
         kind = hardware.get("type")
-        if "type" in hardware and kind not in FIELDS:
+        if "type" in hardware and str(kind) not in FIELDS:
             problems.error(
                 "unsupported_hardware",
-                f"`{kind}` is not a hardware type that RLinf knows",
-                hint=f"write {listing(FIELDS)}, to the letter",
+                f"`{shorten(str(kind))}` is not a hardware type that RLinf knows",
+                hint=f"write one of {listing(quoted(FIELDS))}, to the letter",
                 path=(*path, "type"),
             )
         self._read_robots(str(kind), hardware.get("configs"), (*path, "configs"), problems)
@@ -217,30 +238,34 @@ class _Group:
             return
         if isinstance(configs, str | Mapping) or not isinstance(configs, Sequence):
             problems.error(
-                "hardware_field_invalid", "configs must be a list", hint="start each robot with `- `", path=path
+                "hardware_field_invalid",
+                "`configs` must be a list",
+                hint="start each robot with `- node_rank: …`",
+                path=path,
             )
             return
         self.robot_type = kind
-        seen: list[Mapping[str, Any]] = []
+        seen: set[tuple[tuple[str, str], ...]] = set()
         for index, config in enumerate(configs):
             where = (*path, index)
             if not isinstance(config, Mapping):
                 problems.error(
                     "not_a_mapping",
-                    f"a {kind} must be a mapping, not {shorten(repr(config))}",
+                    f"a {kind} must be a mapping, not `{shorten(repr(config))}`",
                     hint="write `- node_rank: 0` and its other fields below",
                     path=where,
                 )
                 continue
             problems.adopt(check_robot(kind, config), where)
-            if config in seen:
+            known = tuple(sorted((str(name), repr(value)) for name, value in config.items()))
+            if known in seen:
                 problems.error(
                     "duplicate_hardware_config",
                     f"the same {kind} is listed twice",
                     hint="remove one, or tell them apart by their address",
                     path=where,
                 )
-            seen.append(config)
+            seen.add(known)
             if type(config.get("node_rank")) is int:
                 self.robot_nodes.append((config["node_rank"], (*where, "node_rank")))
 
@@ -250,11 +275,18 @@ class _Group:
             return
         path = (*self.path, "env_configs")
         if isinstance(configs, str | Mapping) or not isinstance(configs, Sequence):
-            problems.error("env_configs_not_list", "env_configs must be a list", hint="start each with `- `", path=path)
+            problems.error(
+                "env_configs_not_list",
+                "`env_configs` must be a list",
+                hint="start each with `- node_ranks: …`",
+                path=path,
+            )
             return
         nodes_seen: set[int] = set()
         names_seen: set[str] = set()
         for index, config in enumerate(configs):
+            if self.reading.memberships > MOST_MEMBERSHIPS:
+                break  # reported with the next group
             found = self._read_env_config(config, (*path, index), problems)
             if found is None:
                 continue
@@ -262,7 +294,7 @@ class _Group:
             if twice:
                 problems.error(
                     "env_rank_overlap",
-                    f"node {min(twice)} has two env_configs in group {self.label!r}",
+                    f"node {min(twice)} has two `env_configs` in group `{self.label}`",
                     hint="give each node of a group one entry",
                     path=(*path, index, "node_ranks"),
                 )
@@ -271,7 +303,7 @@ class _Group:
                 if name in names_seen:
                     problems.error(
                         "env_var_duplicate",
-                        f"the variable `{name}` is set twice in group {self.label!r}",
+                        f"the variable `{name}` is set twice in group `{self.label}`",
                         hint="a variable may stand once in a group, even for different nodes: use two groups",
                         path=(*path, index, "env_vars", place),
                     )
@@ -281,19 +313,23 @@ class _Group:
     def _read_env_config(self, config: Any, path: Path, problems: Problems) -> EnvConfig | None:
         if not isinstance(config, Mapping):
             problems.error(
-                "not_a_mapping", "an entry of env_configs must be a mapping", hint="write `- node_ranks: 0`", path=path
+                "not_a_mapping",
+                "an entry of `env_configs` must be a mapping",
+                hint="write `- node_ranks: 0`",
+                path=path,
             )
             return None
-        _check_fields(config, _ENV_FIELDS, ("node_ranks",), "an entry of env_configs", path, problems)
+        _check_fields(config, _ENV_FIELDS, ("node_ranks",), "an entry of `env_configs`", path, problems)
         ranks: list[int] | None = None
         if "node_ranks" in config and self.ranks:
             where = (*path, "node_ranks")
-            ranks = _node_ranks(config["node_ranks"], list(self.ranks), where, problems)
+            ranks = _node_ranks(config["node_ranks"], self.ranks, where, problems)
+            self.reading.memberships += len(ranks or ())
             outside = sorted(set(ranks or ()) - set(self.ranks))
             if outside:
                 problems.error(
                     "env_rank_not_subset",
-                    f"node {outside[0]} is not in group {self.label!r}",
+                    f"node {outside[0]} is not in group `{self.label}`",
                     hint=f"its nodes are {listing(self.ranks)}",
                     path=where,
                 )
@@ -306,6 +342,8 @@ class _Group:
 
     def finish(self, problems: Problems) -> None:
         """Give the group its place among the others; one without nodes is dropped, as RLinf does."""
+        if not self.reading.sized and self.label is not None and not self.ranks:
+            self.reading.broken.add(self.label)  # its nodes may be the ones that lack
         if self.label is None or not self.ranks or (not self.valid and self.label in self.reading.groups):
             return
         if self.label in (CLUSTER, NODE_LABEL):
@@ -313,7 +351,7 @@ class _Group:
         if self.label in self.reading.groups:
             problems.error(
                 "duplicate_label",
-                f"the label {self.label!r} stands on two node groups",
+                f"the label `{self.label}` stands on two node groups",
                 hint="give each group a label of its own",
                 path=(*self.path, "label"),
             )
@@ -334,7 +372,7 @@ class _Group:
         if borrowed:
             problems.warning(
                 "robots_of_other_group",
-                f"group {self.label!r} also counts the {self.robot_type} that another group declares on node "
+                f"group `{self.label}` also counts the {self.robot_type} that another group declares on node "
                 f"{listing(borrowed)}",
                 hint="robots are counted by node and type, not by group: take those nodes out of one of the groups",
                 path=(*self.path, "node_ranks"),
@@ -344,12 +382,12 @@ class _Group:
 def _check_robots(groups: Sequence[_Group], reading: ClusterReading, problems: Problems) -> None:
     owner: dict[tuple[int, str], _Group] = {}
     for group in groups:
+        ranks, kind = set(group.ranks), str(group.robot_type)
         for node, path in group.robot_nodes:
-            kind = str(group.robot_type)
-            if group.ranks and node not in group.ranks:
+            if ranks and node not in ranks:
                 problems.error(
                     "hardware_rank_not_in_group",
-                    f"the {kind} stands on node {node}, which is not in group {group.label!r}",
+                    f"the {kind} stands on node {node}, which is not in group `{group.label}`",
                     hint=f"its nodes are {listing(group.ranks)}",
                     path=path,
                 )
@@ -357,7 +395,7 @@ def _check_robots(groups: Sequence[_Group], reading: ClusterReading, problems: P
             elif owner.setdefault((node, kind), group) is not group:
                 problems.error(
                     "hardware_same_node_two_groups",
-                    f"groups {owner[node, kind].label!r} and {group.label!r} both declare {kind} robots on node {node}",
+                    f"groups `{owner[node, kind].label}` and `{group.label}` both declare {kind} robots on node {node}",
                     hint="declare all robots of a node in one group",
                     path=path,
                 )
@@ -366,12 +404,12 @@ def _check_robots(groups: Sequence[_Group], reading: ClusterReading, problems: P
                 reading.robots[node, kind] = reading.robots.get((node, kind), 0) + 1
 
 
-def _node_ranks(value: Any, available: list[int] | None, path: Path, problems: Problems) -> list[int] | None:
+def _node_ranks(value: Any, available: Sequence[int], path: Path, problems: Problems) -> list[int] | None:
     """Node ranks as text or as a YAML list."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         value = ",".join(str(one) for one in value)
     try:
-        return parse_node_ranks(str(value), list(range(65_536)) if available is None else available)
+        return parse_node_ranks(str(value), available)
     except RankError as error:
         problems.adopt([error.problem], path)
         return None
@@ -382,7 +420,7 @@ def _env_vars(value: Any, path: Path, problems: Problems) -> tuple[tuple[str, st
         return ()
     if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
         problems.error(
-            "env_vars_not_list", "env_vars must be a list", hint="write each variable as `- NAME: value`", path=path
+            "env_vars_not_list", "`env_vars` must be a list", hint="write each variable as `- NAME: value`", path=path
         )
         return ()
     found: list[tuple[str, str]] = []
@@ -390,7 +428,7 @@ def _env_vars(value: Any, path: Path, problems: Problems) -> tuple[tuple[str, st
         if not isinstance(entry, Mapping):
             rule, message = "env_var_not_dict", f"`{shorten(str(entry))}` is not a variable with a value"
         elif len(entry) != 1:
-            rule, message = "env_var_not_single", f"an entry of env_vars holds {len(entry)} variables"
+            rule, message = "env_var_not_single", f"an entry of `env_vars` holds {len(entry)} variables"
         else:
             found.extend((str(name), str(text)) for name, text in entry.items())
             continue
@@ -412,11 +450,11 @@ def _check_fields(
                 Problem(
                     "unknown_field",
                     f"{what} has no field `{key}`",
-                    hint=f"its fields are {listing(allowed)}",
+                    hint=f"its fields are {listing(quoted(allowed))}",
                     path=(*path, key),
                     at_key=True,
                 )
             )
     for key in required:
         if key not in mapping:
-            problems.error("missing_field", f"{what} needs `{key}`", hint=f"add {key}:", path=path)
+            problems.error("missing_field", f"{what} needs `{key}`", hint=f"add `{key}:`", path=path)

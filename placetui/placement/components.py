@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from placetui.placement.cluster_config import ClusterReading
+from placetui.placement.cluster_config import MOST_MEMBERSHIPS, ClusterReading
 from placetui.placement.interpolation import MISSING, Reader, Unresolved
 from placetui.placement.placements import Placement, PlacementMode
 from placetui.placement.plan import Rule
-from placetui.placement.problems import Path, PlacementError, Problem, Problems, count, listing
+from placetui.placement.problems import Path, PlacementError, Problem, Problems, count, listing, quoted
 from placetui.placement.ranks import RankError, parse_rule, shorten, spread
 from placetui.placement.strategies import (
     FlexiblePlacementStrategy,
@@ -62,7 +62,9 @@ class Placing:
         if self.kind == "flexible":
             key = ("rule", self.rule.groups, self.rule.text, isolate)
             return cached(cluster, key, lambda: place_runs(cluster, self.rule.groups, self.runs, isolate))
-        return place_nodes(cluster, self.rule.groups, [first for first, _ in self.runs], isolate)
+        positions = [first for first, _ in self.runs]
+        key = ("nodes", self.rule.groups, self.rule.text, isolate)
+        return cached(cluster, key, lambda: place_nodes(cluster, self.rule.groups, positions, isolate))
 
     def strategy(self) -> PlacementStrategy:
         if self.packed:
@@ -82,7 +84,7 @@ def read_components(
     if not isinstance(section, Mapping):
         problems.error(
             "component_placement_not_mapping",
-            f"component_placement must map components to rules, not {shorten(repr(section))}",
+            f"`component_placement` must map components to rules, not `{shorten(repr(section))}`",
             hint="write for example `actor: 0-7` below it",
             path=path,
         )
@@ -96,7 +98,7 @@ def read_components(
             if name in found or name in fresh:
                 problems.error(
                     "duplicate_component",
-                    f"the component {name!r} is placed twice",
+                    f"the component `{name}` is placed twice",
                     hint="keep one of the two rules; a base file and a child merge by the text of the whole key",
                     path=where,
                     at_key=True,
@@ -126,8 +128,8 @@ def _read_rule(
         if "placement" not in value:
             problems.error(
                 "placement_missing",
-                f"{listing(names) or 'the component'} has no placement",
-                hint="add placement: 0-7",
+                f"{listing(quoted(names)) or 'the component'} has no `placement`",
+                hint="add `placement: 0-7`",
                 path=path,
                 component=component,
             )
@@ -137,7 +139,7 @@ def _read_rule(
                 problems.warning(
                     "unknown_placement_field",
                     f"`{key}` is not read here",
-                    hint="only node_group and placement are",
+                    hint="only `node_group` and `placement` are; remove it",
                     path=(*path, key),
                     at_key=True,
                     component=component,
@@ -178,6 +180,15 @@ def _parse(
     problems: Problems,
 ) -> Placing | None:
     groups = cluster.find_groups(labels)
+    if sum(len(group.node_ranks) for group in groups) > MOST_MEMBERSHIPS:
+        problems.error(
+            "too_many_values",
+            f"the {len(groups)} node groups together name more than {MOST_MEMBERSHIPS} nodes",
+            hint="name each group once",
+            path=path,
+            component=names[0] if names else None,
+        )
+        return None
     on_nodes = any(group.hardware_type is None for group in groups)
     total = cluster.numbering(labels).total if reading.sized else None
     component = names[0] if names else None
@@ -195,7 +206,7 @@ def _parse(
         problems.error(
             "multi_node_process",
             f"process {wide[0].processes[0]} would sit on {count(each, 'node')}; a process sits on one node",
-            hint="give each node at least one process",
+            hint="give each node at least one process, for example `0-1:0-1`",
             path=path,
             component=component,
         )
@@ -204,7 +215,7 @@ def _parse(
         with_devices = [group.label for group in groups if group.hardware_type is not None]
         problems.warning(
             "mixed_groups_count_nodes",
-            f"group {listing(with_devices)} has devices and another has none, so the numbers of this rule mean nodes",
+            f"group {listing(quoted(with_devices))} has devices and another has none: this rule counts nodes",
             hint="place on groups of one kind",
             path=path,
             component=component,
@@ -257,8 +268,8 @@ class ComponentPlacement:
                 [
                     Problem(
                         "unknown_component",
-                        f"there is no component {name!r}",
-                        hint=f"the components are {listing(self._placings)}",
+                        f"there is no component `{name}`",
+                        hint=f"the components are {listing(quoted(self._placings))}",
                     )
                 ]
             )
@@ -292,12 +303,12 @@ def missing_components(reader: Reader) -> Problem:
     keys = [key for key in reader.keys(CLUSTER) if key not in ("num_nodes", "node_groups", "profiling")]
     top = reader.keys()
     if "component_placement" in top and not reader.keys(CLUSTER):
-        hint = "indent component_placement below cluster:"
+        hint = "indent `component_placement:` below `cluster:`"
     elif keys:
-        hint = f"put {listing(keys)} below component_placement:"
+        hint = f"put {listing(quoted(keys))} below `component_placement:`"
     else:
-        hint = "add component_placement: and below it for example actor: 0-7"
-    return Problem("missing_field", "the cluster section lacks component_placement", hint=hint, path=(CLUSTER,))
+        hint = "add `component_placement:` and below it for example `actor: 0-7`"
+    return Problem("missing_field", "the `cluster` section lacks `component_placement`", hint=hint, path=(CLUSTER,))
 
 
 def with_packed(placing: Placing, packed: PackedPlacementStrategy, *reasons: str) -> Placing:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from placetui.placement.components import ComponentPlacement, Placing, with_packed
 from placetui.placement.interpolation import MISSING, Reader, Unresolved
 from placetui.placement.placements import PlacementMode
-from placetui.placement.problems import Path, PlacementError, Problems, count, listing
+from placetui.placement.problems import Path, PlacementError, Problems, count, listing, quoted
 from placetui.placement.strategies import PackedPlacementStrategy
 from placetui.placement.topology import CLUSTER, NODE_LABEL, Cluster
 
@@ -58,26 +58,26 @@ class _Job:
         if not isinstance(value, Unresolved):
             self.problems.error(
                 "mp_size_invalid",
-                f"{'.'.join(path)} must be a whole number above 0, not {value!r}",
-                hint="write 1 or leave it out",
+                f"`{'.'.join(path)}` must be a whole number above 0, not `{value!r}`",
+                hint="write `1`, or leave it out",
                 path=path,
             )
         return 1
 
     def need_section(self, *path: str) -> None:
-        if self.reader.get(*path, default=None) is None:
+        if not self.reader.has(*path):
             name = ".".join(path)
             self.problems.error(
                 "mp_missing_section",
                 f"the model-parallel modes read parallel sizes from `{name}`, which is not there",
-                hint=f"add the section {name} (it may be empty: {{}}), or choose --mode hybrid",
+                hint=f"add the section `{name}` (it may be empty: `{{}}`), or choose `--mode hybrid`",
                 path=path[:1],
             )
 
     def tp(self, *sections: str) -> int:
         """Tensor-parallel size of the first of these sections that has a model."""
         for section in sections:
-            if self.reader.get(section, "model", default=None) is not None:
+            if self.reader.has(section, "model"):
                 return self.size(section, "model", "tensor_model_parallel_size")
         return 1
 
@@ -115,12 +115,12 @@ def _collect(job: _Job, required: Sequence[str], evaluation: bool) -> None:
     for role in required:
         if role not in job.sources:
             rule = placings.get("actor")
-            like = f" with the actor's rule: {rule.rule.text.strip()}" if role == "reward" and rule else ""
+            like = f" with the actor's rule: `{rule.rule.text.strip()}`" if role == "reward" and rule else ""
             job.error(
                 f"mp_missing_{role}",
                 None,
                 f"the model-parallel modes need a component `{role}`",
-                f"add `{role}:`{like}" if role == "reward" else f"add {role}:, or choose --mode hybrid",
+                f"add `{role}:`{like}" if role == "reward" else f"add `{role}:`, or choose `--mode hybrid`",
             )
     for role in _CONTIGUOUS:
         ranks = job.ranks.get(role)
@@ -128,8 +128,8 @@ def _collect(job: _Job, required: Sequence[str], evaluation: bool) -> None:
             job.error(
                 "mp_not_continuous",
                 role,
-                f"the devices of {job.sources[role]} have gaps: {listing(ranks)}",
-                f"use one range, for example {ranks[0]}-{ranks[0] + len(ranks) - 1}",
+                f"the devices of `{job.sources[role]}` have gaps: {listing(ranks)}",
+                f"write one range, for example `{ranks[0]}-{ranks[0] + len(ranks) - 1}`",
             )
     job.need_section("rollout")
     if not evaluation:
@@ -142,18 +142,18 @@ def _warn_of_dropped(job: _Job, role: str, placing: Placing) -> None:
     """These modes keep only the device numbers of a rule."""
     groups = placing.rule.groups
     if groups != (CLUSTER,):
-        meant = "nodes" if groups == (NODE_LABEL,) else f"group {listing(groups)}"
+        meant = "nodes" if groups == (NODE_LABEL,) else f"group {listing(quoted(groups))}"
         job.warning(
             "mp_ignores_node_group",
             role,
-            f"{job.sources[role]} names {meant}, but in this mode its numbers mean devices of the whole cluster",
-            "leave node_group out and number the devices over all nodes",
+            f"`{job.sources[role]}` names {meant}, but in this mode its numbers mean devices of the whole cluster",
+            "leave `node_group` out and number the devices over all nodes",
         )
     if any(len(segment.processes) != len(segment.resources) for segment in placing.rule.segments):
         job.warning(
             "mp_ignores_processes",
             role,
-            f"the process ranks of {job.sources[role]} are not used in this mode: sizes come from the model sections",
+            f"the process ranks of `{job.sources[role]}` are not used in this mode: sizes come from the model sections",
             "leave the part after the colon out",
         )
     if role == "reward" and placing.resources[-1] - placing.resources[0] + 1 != len(placing.resources):
@@ -161,8 +161,8 @@ def _warn_of_dropped(job: _Job, role: str, placing: Placing) -> None:
         job.warning(
             "mp_reward_filled",
             role,
-            f"reward gets every device from {ranks[0]} to {ranks[-1]}: the gaps are filled in this mode",
-            f"write {ranks[0]}-{ranks[-1]}, or a rule without gaps",
+            f"`reward` gets every device from {ranks[0]} to {ranks[-1]}: the gaps are filled in this mode",
+            f"write `{ranks[0]}-{ranks[-1]}`, or a rule without gaps",
         )
 
 
@@ -205,8 +205,8 @@ def _training(job: _Job, *, multi_agent: bool) -> PlacementMode | None:
                 job.error(
                     "mp_inference_in_collocated",
                     role,
-                    f"{job.sources[role]} has no place when actor and rollout share their devices",
-                    f"remove {job.sources[role]}, or give actor and rollout devices of their own",
+                    f"`{job.sources[role]}` has no place when `actor` and `rollout` share their devices",
+                    f"remove `{job.sources[role]}`, or give `actor` and `rollout` devices of their own",
                 )
     elif _overlaps(job) is None:
         mode = PlacementMode.DISAGGREGATED
@@ -216,8 +216,8 @@ def _training(job: _Job, *, multi_agent: bool) -> PlacementMode | None:
         job.error(
             "mp_neither_mode",
             other,
-            f"{job.sources[one]} and {job.sources[other]} share only some devices ({listing(shared)})",
-            "collocated: give actor and rollout the same rule; disaggregated: give each devices of its own",
+            f"`{job.sources[one]}` and `{job.sources[other]}` share only some devices ({listing(shared)})",
+            "collocated: give `actor` and `rollout` the same rule; disaggregated: give each devices of its own",
         )
         return None
     actor_tp = job.tp("actor")
@@ -263,8 +263,8 @@ def _pack_actor_and_rollout(job: _Job, mode: PlacementMode, actor_tp: int, rollo
         job.error(
             "mp_rollout_size",
             "rollout",
-            f"one rollout process needs {rollout_tp} x {pp} devices (tensor x pipeline), but rollout has {size}",
-            f"give rollout at least {count(rollout_tp * pp, 'device')}, or lower the sizes under `rollout`",
+            f"one rollout process needs {rollout_tp} x {pp} devices (tensor x pipeline), but `rollout` has {size}",
+            f"give `rollout` at least {count(rollout_tp * pp, 'device')}, or lower the sizes under `rollout:`",
         )
         return
     each = size // (size // (rollout_tp * pp))
@@ -285,9 +285,9 @@ def _pack_actor_and_rollout(job: _Job, mode: PlacementMode, actor_tp: int, rollo
                 job.error(
                     "mp_auto_pre_process",
                     "actor",
-                    f"with use_pre_process_policy the actor's {count(len(job.ranks['actor']), 'device')} must be a "
+                    f"with `use_pre_process_policy` the actor's {count(len(job.ranks['actor']), 'device')} must be a "
                     f"multiple of rollout's tensor parallel size {rollout_tp}",
-                    f"give the actor a multiple of {rollout_tp} devices",
+                    f"give `actor` a multiple of {rollout_tp} devices",
                 )
                 return
             span = (0, job.ranks["rollout"][-1])
@@ -306,8 +306,8 @@ def _pack_others(job: _Job, mode: PlacementMode) -> None:
             job.warning(
                 "mp_inference_twice",
                 "inference",
-                f"RLinf places {job.sources['inference']} as written and once more under the name {under}",
-                f"name the component {under}",
+                f"RLinf places `{job.sources['inference']}` as written and once more under the name `{under}`",
+                f"name the component `{under}`",
             )
     for role in ("reward", "critic", "critic_inference"):
         if role in job.ranks and not (mode is PlacementMode.AUTO and role != "reward"):
@@ -327,8 +327,8 @@ def _check_inference(job: _Job) -> None:
         job.warning(
             "mp_no_inference",
             "rollout",
-            "actor and rollout are apart and there is no `inference` component",
-            "RLinf's documentation asks for one; its code does not: log probabilities then come from the actor",
+            "`actor` and `rollout` are apart and there is no `inference`",
+            "add `inference:` with devices of its own, as RLinf's documentation asks; its code does without",
         )
     else:
         section = "inference" if job.sources["inference"] == "inference" else "actor_inference"
@@ -336,8 +336,8 @@ def _check_inference(job: _Job) -> None:
         if job.reader.get("algorithm", "recompute_logprobs", default=MISSING) is not True:
             job.problems.error(
                 "mp_recompute_logprobs",
-                "an inference component needs algorithm.recompute_logprobs: true",
-                hint="set it to true, or remove the inference component",
+                "an `inference` component needs `algorithm.recompute_logprobs: true`",
+                hint="write `recompute_logprobs: true`, or remove the component",
                 path=("algorithm", "recompute_logprobs"),
                 component=job.sources["inference"],
             )
@@ -353,8 +353,8 @@ def _fits_tp(job: _Job, role: str, tp: int, setting: str, rule: str | None = Non
     job.error(
         rule or f"mp_{role}_tp",
         role,
-        f"the tensor parallel size {tp} of {job.sources[role]} is larger than its {count(size, 'device')}",
-        f"give it at least {count(tp, 'device')}, or lower {setting}",
+        f"the tensor parallel size {tp} of `{job.sources[role]}` is larger than its {count(size, 'device')}",
+        f"give it at least {count(tp, 'device')}, or lower `{setting}`",
     )
     return False
 
@@ -365,8 +365,8 @@ def _check_automatic(job: _Job) -> None:
         job.error(
             "mp_auto_not_disaggregated",
             overlap[1],
-            f"with cluster.auto_scheduler {overlap[0]} and {overlap[1]} cannot share devices ({listing(overlap[2])})",
-            "give each component devices of its own, or remove auto_scheduler",
+            f"with `auto_scheduler`, `{overlap[0]}` and `{overlap[1]}` cannot share devices ({listing(overlap[2])})",
+            "give each component devices of its own, or remove `auto_scheduler`",
         )
         return
     _check_inference(job)
@@ -378,8 +378,8 @@ def _check_automatic(job: _Job) -> None:
             job.error(
                 "mp_auto_order",
                 role,
-                f"with cluster.auto_scheduler {job.sources[role]} must start at device {expected}, not {ranks[0]}",
-                "order them actor, rollout, inference without gaps, from device 0 on",
+                f"with `auto_scheduler`, `{job.sources[role]}` must start at device {expected}, not {ranks[0]}",
+                "order them `actor`, `rollout`, `inference` without gaps, from device 0 on",
             )
             return
         expected = ranks[-1] + 1
@@ -388,7 +388,7 @@ def _check_automatic(job: _Job) -> None:
         job.error(
             "mp_auto_order",
             order[-1],
-            f"with cluster.auto_scheduler {job.sources[order[-1]]} must end at the last device {total - 1}",
+            f"with `auto_scheduler`, `{job.sources[order[-1]]}` must end at the last device, {total - 1}",
             "use all devices of the cluster",
         )
 
@@ -397,7 +397,10 @@ def _check_agents(job: _Job) -> None:
     actor = set(job.ranks["actor"])
     if set(job.ranks["reward"]) != actor:
         job.error(
-            "ma_actor_reward", "reward", "actor and reward must have the same devices", "give reward the actor's rule"
+            "ma_actor_reward",
+            "reward",
+            "`actor` and `reward` must have the same devices",
+            "give `reward` the actor's rule",
         )
     others: list[tuple[str, Placing]] = []
     for name, placing in job.placings.items():
@@ -407,7 +410,7 @@ def _check_agents(job: _Job) -> None:
         if name.startswith("rollout") and outside:
             job.problems.error(
                 "ma_rollout_subset",
-                f"{name} uses device {listing(outside)}, which the actor does not have",
+                f"`{name}` uses device {listing(outside)}, which `actor` does not have",
                 hint="keep every rollout within the actor's devices",
                 path=placing.rule.path,
                 component=name,
@@ -418,7 +421,7 @@ def _check_agents(job: _Job) -> None:
                 if shared:
                     job.problems.error(
                         "ma_conflict",
-                        f"{earlier} and {name} both use device {listing(shared)}",
+                        f"`{earlier}` and `{name}` both use device {listing(shared)}",
                         hint="give each agent devices of its own",
                         path=placing.rule.path,
                         component=name,

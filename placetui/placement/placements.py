@@ -95,10 +95,22 @@ class Placement(_Named):
         """Older spelling of `isolate_accelerator`."""
         return self.isolate_accelerator
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (tuple(getattr(self, name) for name in FIELDS), getattr(self, "_node_id", None))
+
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in FIELDS}
 
 
 FIELDS = tuple(field.name for field in fields(Placement))
+
+
+def _restore(values: tuple[Any, ...], node_id: str | None) -> Placement:
+    placement = Placement(*values)
+    if node_id is not None:
+        set_node_id(placement, node_id)
+    return placement
+
+
 set_node_id = _Named.__dict__["_node_id"].__set__
 """Give a placement its node's name; quicker than `object.__setattr__`."""

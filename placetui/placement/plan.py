@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from placetui.placement.placements import Placement
 from placetui.placement.problems import Path, Problem
 from placetui.placement.ranks import Segment
-from placetui.placement.topology import CLUSTER, Cluster
+from placetui.placement.topology import CLUSTER, Cluster, NodeGroup
 
 TopologySource: TypeAlias = Literal["flag", "file", "ray", "assumed"]
 
@@ -235,6 +235,12 @@ class Plan:
 
     group_kinds: Mapping[str, str] = field(default_factory=dict)
     """Hardware type of the node groups that hold robots."""
+
+    groups: Mapping[str, NodeGroup] = field(default_factory=dict)
+    """Node groups by label, the reserved ones too; none in slime files."""
+
+    launch: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What the file says under `placetui.launch`, by component."""
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `placetui show --format json`."""

@@ -14,6 +14,9 @@ Span: TypeAlias = tuple[int, int]
 
 Severity: TypeAlias = Literal["error", "warning"]
 
+_MOST_CHARACTERS = 600
+"""Of a message or a hint."""
+
 LEAVES_A_PLAN = frozenset({"oversubscribed", "share_too_small"})
 """Errors found on a plan whose components are all placed."""
 
@@ -47,6 +50,12 @@ class Problem:
     column: int | None = None
     """Counted from 1, in characters."""
 
+    def __post_init__(self) -> None:
+        for name in ("message", "hint"):
+            text = getattr(self, name)
+            if len(text) > _MOST_CHARACTERS or not text.isprintable():
+                object.__setattr__(self, name, _one_line(text))
+
     @property
     def blocking(self) -> bool:
         """Whether a component cannot be placed because of it."""
@@ -71,6 +80,12 @@ class Problem:
         head = f"{':'.join(place)}: " if place else ""
         text = f"{head}{self.severity}[{self.rule}]: {self.message}"
         return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+def _one_line(text: str) -> str:
+    """What a user wrote may hold line breaks and codes that a terminal obeys."""
+    text = text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 class PlacementError(ValueError):
@@ -126,6 +141,11 @@ def listing(names: Iterable[object], most: int = 8) -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def quoted(names: Iterable[object]) -> list[str]:
+    """Each name in backticks, as messages quote what was written."""
+    return [f"`{name}`" for name in names]
 
 
 def count(number: int, noun: str) -> str:

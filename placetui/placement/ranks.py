@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from placetui.placement.problems import Problem, Span, count
 
-MOST_PROCESSES = 1_000_000
-"""Processes of one component; far above any cluster, low enough to stay in memory."""
+MOST_PROCESSES = 250_000
+"""Processes of one component; far above any cluster, low enough to be placed in a second."""
 
-_FORMAT_HINT = "write a number, a range such as 0-7, several of them with commas, or all"
+MOST_RESOURCES = 1_000_000_000
+"""Device numbers beyond this are wrong even when nobody knows how many there are."""
+
+_FORMAT_HINT = "write a number, a range such as `0-7`, several of them with commas, or `all`"
+_NO_DEVICES_HINT = "place on a group that has some, or on nodes: `node_group: node`"
 
 
 class RankError(Exception):
@@ -74,40 +79,44 @@ def _parse_piece(
         raise RankError(
             rules.reversed,
             f"the range `{shorten(text.strip())}` ends before it starts",
-            f"write {end}-{start}",
+            f"write `{end}-{start}`",
             span,
         )
     if bounds is not None:
         low, high = bounds
         for rank in (start, end):
             if not low <= rank <= high:
-                known = f"{rules.noun} ranks go from {low} to {high}" if high > low else f"the only rank is {low}"
-                what = describe()
+                written = "" if text.strip() == str(rank) else f" of `{shorten(text.strip())}`"
+                instead = f"write ranks from {low} to {high}" if high > low else f"write `{low}`, the only rank"
+                known = describe()
                 raise RankError(
                     rules.out_of_range,
-                    f"{rules.noun} {rank} of `{shorten(text.strip())}` does not exist: {what or known}",
-                    known if what else "",
+                    f"{rules.noun} {shorten(str(rank))}{written} does not exist",
+                    f"{known}: {instead}" if known else instead,
                     span,
                 )
     return range(start, end + 1)
 
 
-def parse_node_ranks(text: str, available: list[int]) -> list[int]:
+def parse_node_ranks(text: str, available: Sequence[int]) -> list[int]:
     """Node ranks of a group: union of the pieces, ascending; blank text gives none.
 
-    Only the bounds of `available` are tested here, as RLinf does; membership is up to the caller.
+    Only the bounds of `available`, which ascends, are tested here, as RLinf does; membership is up to the caller.
     """
     if text.lower() == "all":
         return list(available)
-    found: set[int] = set()
+    found: list[range] = []
     for piece, span in _split(text, ","):
         if piece.strip():
             if not available:
                 raise RankError(
-                    "node_ranks_out_of_range", f"`{shorten(text)}` names nodes, but there are none", span=span
+                    "node_ranks_out_of_range", f"`{shorten(text)}` names nodes, but there are none", "add nodes", span
                 )
-            found.update(_parse_piece(piece, _NODE, (min(available), max(available)), span))
-    return sorted(found)
+            found.append(_parse_piece(piece, _NODE, (available[0], available[-1]), span))
+    ranks: list[int] = []
+    for one in sorted(found, key=lambda piece: piece.start):
+        ranks.extend(range(max(one.start, ranks[-1] + 1) if ranks else one.start, one.stop))
+    return ranks
 
 
 def parse_rule(text: str, total: int | None, describe: Describe = _nothing, noun: str = "device") -> list[Segment]:
@@ -127,12 +136,12 @@ def parse_rule(text: str, total: int | None, describe: Describe = _nothing, noun
     for piece, span in _split(text, ","):
         if not piece.strip():
             continue
-        left, *rest = _split(piece, ":", span[0])
+        left, *rest = _split(piece, ":", span[0] - len(piece) + len(piece.lstrip()))
         if len(rest) > 1:
             raise RankError(
                 "too_many_colons",
                 f"`{shorten(piece.strip())}` has more than one colon",
-                "write resources:processes once, for example 0-3:0-7",
+                "write resources:processes once, for example `0-3:0-7`",
                 span,
             )
         resources = _parse_resources(left, total, describe, noun, span)
@@ -142,7 +151,7 @@ def parse_rule(text: str, total: int | None, describe: Describe = _nothing, noun
                 raise RankError(
                     "duplicate_resource",
                     f"{noun} {both} stands in `{shorten(piece.strip())}` and earlier in the same rule",
-                    f"name each {noun} once; for several processes on one write 0:0-3",
+                    f"name each {noun} once; for several processes on one write `0:0-3`",
                     span,
                 )
         if resources.start <= last_resource:
@@ -156,6 +165,8 @@ def parse_rule(text: str, total: int | None, describe: Describe = _nothing, noun
             processes = _parse_processes(rest[0], segments, last_process)
         else:
             processes = range(last_process + 1, last_process + 1 + len(resources))
+        if processes.stop > MOST_PROCESSES:
+            _too_many(processes.stop, span)
         if len(processes) % len(resources) and len(resources) % len(processes):
             raise RankError(
                 "not_divisible",
@@ -168,7 +179,7 @@ def parse_rule(text: str, total: int | None, describe: Describe = _nothing, noun
         last_resource, last_process = resources[-1], processes[-1]
     if not segments:
         raise RankError(
-            "empty_placement", f"the rule `{shorten(text)}` names no {noun}", "write for example 0-7 or all"
+            "empty_placement", f"the rule `{shorten(text)}` names no {noun}", "write for example `0-7` or `all`"
         )
     _check_processes(segments)
     return segments
@@ -181,23 +192,30 @@ def _parse_resources(left: tuple[str, Span], total: int | None, describe: Descri
             return range(1)
         if total == 0:
             raise RankError(
-                "no_resource_ranks", f"`all` means nothing here: {describe() or 'there are no devices'}", span=span
+                "no_resource_ranks",
+                f"`all` stands for no {noun} at all",
+                f"{describe() or 'there are none'}: {_NO_DEVICES_HINT}",
+                span,
             )
         return range(total)
     if not text.strip():
-        raise RankError("no_resource_ranks", f"no {noun} stands before the colon", "write for example 0-3:0-7", segment)
+        raise RankError(
+            "no_resource_ranks", f"no {noun} stands before the colon", "write for example `0-3:0-7`", segment
+        )
     if total == 0:
-        nothing = f"{noun} `{shorten(text.strip())}` does not exist: {describe() or 'there are none'}"
-        raise RankError("resource_out_of_range", nothing, span=span)
+        hint = f"{describe() or 'there are none'}: {_NO_DEVICES_HINT}"
+        raise RankError("resource_out_of_range", f"{noun} {shorten(text.strip())} does not exist", hint, span)
     rules = _Rules(noun, "resource_range_reversed", "resource_out_of_range")
-    return _parse_piece(text, rules, None if total is None else (0, total - 1), span, describe)
+    if total is None:
+        return _parse_piece(text, rules, (0, MOST_RESOURCES), span)
+    return _parse_piece(text, rules, (0, total - 1), span, describe)
 
 
 def _parse_processes(right: tuple[str, Span], segments: list[Segment], last_process: int) -> range:
     text, span = right
     if text.strip().lower() == "all":
         raise RankError(
-            "process_all", "`all` cannot stand for processes", "write their ranks, for example all:0-15", span
+            "process_all", "`all` cannot stand for processes", "write their ranks, for example `all:0-15`", span
         )
     if not text.strip():
         raise RankError(
@@ -227,7 +245,7 @@ def _parse_processes(right: tuple[str, Span], segments: list[Segment], last_proc
 
 
 def _check_processes(segments: list[Segment]) -> None:
-    first, last = segments[0], segments[-1]
+    first = segments[0]
     if first.processes.start:
         raise RankError(
             "process_start",
@@ -235,12 +253,15 @@ def _check_processes(segments: list[Segment]) -> None:
             "number the processes from 0; RLinf would renumber them without a word",
             first.span,
         )
-    if last.processes.stop > MOST_PROCESSES:
-        raise RankError(
-            "too_many_processes",
-            f"{last.processes.stop} processes are more than the {MOST_PROCESSES} that one component may have",
-            span=last.span,
-        )
+
+
+def _too_many(processes: int, span: Span) -> NoReturn:
+    raise RankError(
+        "too_many_processes",
+        f"{shorten(str(processes))} processes are more than the {MOST_PROCESSES} that one component may have",
+        "check the number of digits",
+        span,
+    )
 
 
 def _divisible_hint(processes: range, resources: range, noun: str) -> str:
@@ -248,7 +269,7 @@ def _divisible_hint(processes: range, resources: range, noun: str) -> str:
     lower, upper = many - many % few, many + few - many % few
     if len(processes) == many:
         lower_end, upper_end = processes.start + lower - 1, processes.start + upper - 1
-        return f"use {lower} or {upper} processes ({processes.start}-{lower_end} or {processes.start}-{upper_end})"
+        return f"use {lower} or {upper} processes: `{processes.start}-{lower_end}` or `{processes.start}-{upper_end}`"
     return f"use {lower} or {upper} {noun}s, or a number of processes that divides {many}"
 
 

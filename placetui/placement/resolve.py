@@ -8,14 +8,17 @@ from typing import Any
 
 from placetui.placement.cluster_config import READ, ClusterReading, read_cluster, warn_of_misspelled
 from placetui.placement.components import COMPONENTS, Placing, missing_components, read_components
-from placetui.placement.interpolation import MISSING, Reader, Unresolved
+from placetui.placement.interpolation import MISSING, Reader, Unresolved, has_unresolved
 from placetui.placement.plan import Component, Plan, TopologySource, plan_nodes
-from placetui.placement.problems import PlacementError, Problem, Problems
+from placetui.placement.problems import PlacementError, Problem, Problems, listing, quoted
 from placetui.placement.settings import MODES, Settings, read_settings, warn_of_strangers
 from placetui.placement.shares import with_shares
 from placetui.placement.topology import ACCELERATOR, CLUSTER, Cluster, Node
 
 SLIME = "slime"
+
+MOST_RANKS = 500_000
+"""Processes of all components together."""
 
 _MODE_OF_TASK = {
     "reasoning": "model_parallel",
@@ -64,12 +67,12 @@ def make_plan(
         nodes, topology_source = settings.nodes, "file"
     keys = reader.keys()
     if mode is not None and mode not in (*MODES, SLIME):
-        problems.error("unknown_mode", f"there is no mode {mode!r}", hint=f"choose one of {', '.join(MODES)}")
+        problems.error("unknown_mode", f"there is no mode `{mode}`", hint=f"choose one of {listing(quoted(MODES))}")
         mode = None
     if SLIME in keys and CLUSTER in keys and "component_placement" in reader.keys(CLUSTER):
         problems.error(
             "two_layouts",
-            "the file has both cluster.component_placement and slime",
+            "the file has both `cluster.component_placement` and `slime`",
             hint="keep one of the two",
             path=(SLIME,),
             at_key=True,
@@ -81,23 +84,23 @@ def make_plan(
             problems.append(_no_layout(keys))
         plan = _rlinf_plan(reader, settings, nodes, topology_source, mode, isolate_accelerator, source, problems)
     if plan.components:
-        warn_of_strangers(settings, list(plan.components), reader, problems)
+        warn_of_strangers(settings, list(plan.components), problems)
     if plan.topology_source == "assumed":
         problems = Problems(map(_mention_assumption, problems))
     return replace(plan, problems=_without_repeats(problems))
 
 
 def _no_layout(keys: Sequence[str]) -> Problem:
-    hint = "add `cluster:` with num_nodes and component_placement, or `slime:` with slime's arguments"
+    hint = "add `cluster:` with `num_nodes` and `component_placement`, or `slime:` with slime's arguments"
     if "component_placement" in keys:
-        hint = "indent component_placement below cluster:"
+        hint = "indent `component_placement:` below `cluster:`"
     return Problem("no_layout", "the file places nothing: it has no `cluster` and no `slime` section", hint=hint)
 
 
 def _mention_assumption(problem: Problem) -> Problem:
     if problem.rule not in _DEPENDS_ON_TOPOLOGY:
         return problem
-    more = "the topology is assumed: --cluster NxG or placetui.topology name the real one"
+    more = "the topology is assumed: `--cluster NxG` or `placetui.topology` name the real one"
     return replace(problem, hint=f"{problem.hint}; {more}" if problem.hint else more)
 
 
@@ -128,7 +131,7 @@ def _rlinf_plan(
     placings: dict[str, Placing | None] = {}
     if section is not MISSING:
         placings = read_components(section, cluster, reading, problems)
-    elif reader.get(CLUSTER, default=None) is not None:
+    elif reader.keys(CLUSTER):
         problems.append(missing_components(reader))
     placement_mode = {"hybrid": "hybrid"}.get(mode)
     if mode not in ("component", "hybrid") and reading.sized:
@@ -151,6 +154,8 @@ def _rlinf_plan(
         nodes=plan_nodes(cluster),
         components=components,
         group_kinds=robots,
+        groups=cluster.groups,
+        launch=settings.launch,
     )
     return _shared(plan, settings.shares, settings.train, problems, cluster.placed)
 
@@ -169,13 +174,17 @@ def _read_cluster(reader: Reader, nodes: Sequence[Node] | None, problems: Proble
     section = {key: reader.get(CLUSTER, key) for key in READ if key in keys and key != "component_placement"}
     if not keys:
         section["num_nodes"] = len(nodes) if nodes else 1  # already reported: there is no section
-        if reader.get(CLUSTER, default=MISSING) is not MISSING and not isinstance(reader.get(CLUSTER), Unresolved):
+        written = reader.get(CLUSTER, default=MISSING)
+        if written is not MISSING and not isinstance(written, Unresolved):
+            empty = written is None or written == {}
             problems.error(
-                "not_a_mapping", "the cluster section is empty", hint="add num_nodes and component_placement",
+                "missing_field" if empty else "not_a_mapping",
+                "the `cluster` section is empty" if empty else f"`cluster` must be a section, not `{written!r}`",
+                hint="add `num_nodes` and `component_placement` below it",
                 path=(CLUSTER,),
-            )  # fmt: skip
+            )
     warn_of_misspelled(keys, problems)
-    key = (None if nodes is None else tuple(nodes), repr(section))
+    key = (None if nodes is None else tuple(nodes), repr(section), has_unresolved(section))
     if key not in _clusters:
         found = Problems()
         reading = read_cluster(section, nodes, found)
@@ -192,9 +201,20 @@ def _place(
     placings: Mapping[str, Placing | None], cluster: Cluster, settings: Settings, isolate: bool, problems: Problems
 ) -> dict[str, Component]:
     components: dict[str, Component] = {}
+    ranks = 0
     for name, placing in placings.items():
         if placing is None:
             continue
+        ranks += sum(len(segment.processes) for segment in placing.rule.segments)
+        if ranks > MOST_RANKS:
+            problems.error(
+                "too_many_processes",
+                f"the components up to `{name}` together have {ranks} processes, more than {MOST_RANKS}",
+                hint="check the number of digits",
+                path=placing.rule.path,
+                component=name,
+            )
+            break
         try:
             placements = placing.place(cluster, settings.isolates(name, isolate))
         except PlacementError as error:
@@ -214,14 +234,14 @@ def _warn_of_unused_groups(cluster: Cluster, placings: Mapping[str, Placing | No
         if group.env_configs:
             problems.warning(
                 "env_configs_unused",
-                f"no component is placed through group {group.label!r}, so its env_configs reach no process",
-                hint=f"write {{node_group: {group.label}, placement: …}} for the components that need them",
+                f"no component is placed through group `{group.label}`, so its `env_configs` reach no process",
+                hint=f"write `{{node_group: {group.label}, placement: …}}` for the components that need them",
                 path=(*path, "env_configs"),
             )
         elif group.hardware_type in (None, ACCELERATOR):
             problems.warning(
                 "group_unused",
-                f"no component is placed on node group {group.label!r}",
+                f"no component is placed on node group `{group.label}`",
                 hint="place one there, or remove the group",
                 path=(*path, "label"),
             )
@@ -257,5 +277,5 @@ def _slime_plan(
         return plan
     components, services = place_slime(layout, nodes, problems)
     shares = {**slime_shares(layout), **settings.shares}
-    placed = replace(plan, components=components, services=services)
+    placed = replace(plan, components=components, services=services, launch=settings.launch)
     return _shared(placed, shares, settings.train, problems, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from placetui.placement.problems import Problem, listing
+from placetui.placement.problems import Problem, listing, quoted
 
 _COMMON = ("camera_serials", "camera_type", "gripper_type", "gripper_connection")
 _SIDES = tuple(
@@ -32,16 +32,16 @@ def check_robot(kind: str, config: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(
                 "unknown_field",
                 f"a {kind} has no field `{name}`",
-                hint=f"its fields are {listing(sorted(('node_rank', *FIELDS[kind])), 20)}",
+                hint=f"its fields are {listing(quoted(sorted(('node_rank', *FIELDS[kind]))), 20)}",
                 path=(name,),
                 at_key=True,
             )
     if "node_rank" not in config:
-        yield Problem("missing_field", f"the {kind} does not say on which node it is", hint="add node_rank: 0")
+        yield Problem("missing_field", f"the {kind} does not say on which node it is", hint="add `node_rank: 0`")
     elif type(config["node_rank"]) is not int:
         yield Problem(
             "hardware_node_rank_type",
-            f"node_rank must be a whole number, not {config['node_rank']!r}",
+            f"`node_rank` must be a whole number, not `{config['node_rank']!r}`",
             hint="write it without quotes",
             path=("node_rank",),
         )
@@ -50,14 +50,14 @@ def check_robot(kind: str, config: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(
                 "invalid_ip",
                 f"`{config[name]}` is not an IP address",
-                hint="write for example 172.16.0.2",
+                hint="write for example `172.16.0.2`",
                 path=(name,),
             )
     if kind == "GimArm" and config.get("arm_variant") not in (None, *_ARMS):
         yield Problem(
             "hardware_field_invalid",
             f"`{config['arm_variant']}` is not a variant of the arm",
-            hint=f"write {_ARMS[0]} or {_ARMS[1]}",
+            hint=f"write `{_ARMS[0]}` or `{_ARMS[1]}`",
             path=("arm_variant",),
         )
 

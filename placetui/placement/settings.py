@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from placetui.placement.interpolation import MISSING, Reader, Unresolved, has_unresolved
+from placetui.placement.interpolation import Reader, Unresolved, has_unresolved
 from placetui.placement.placements import AcceleratorType
-from placetui.placement.problems import Path, Problems, listing
+from placetui.placement.problems import Path, Problems, listing, quoted
 from placetui.placement.shares import DEFAULT_TRAIN
 from placetui.placement.topology import DEFAULT_GPUS, Node
 
@@ -75,16 +75,16 @@ def read_topology(value: Any, problems: Problems, path: Path = ()) -> list[Node]
     gpus = value.get("gpus_per_node", DEFAULT_GPUS)
     listed = value.get("nodes", 1)
     if not _whole(gpus, 0, MOST_GPUS):
-        _invalid(f"gpus_per_node must be a whole number, not {gpus!r}", (*path, "gpus_per_node"), problems)
+        _invalid(f"`gpus_per_node` must be a whole number, not `{gpus!r}`", (*path, "gpus_per_node"), problems)
         gpus = DEFAULT_GPUS
     if isinstance(listed, list):
         nodes = [_node(one, (*path, "nodes", i), gpus, common, memory, problems) for i, one in enumerate(listed)]
         if not nodes:
-            _invalid("the list of nodes is empty", (*path, "nodes"), problems)
+            _invalid("the list `nodes` is empty", (*path, "nodes"), problems)
     elif _whole(listed, 1, MOST_NODES):
         nodes = [Node(gpus, common, memory_gib=memory)] * listed
     else:
-        _invalid(f"nodes must be a number above 0 or a list, not {listed!r}", (*path, "nodes"), problems)
+        _invalid(f"`nodes` must be a number above 0 or a list, not `{listed!r}`", (*path, "nodes"), problems)
         return None
     wrong = any(problem.severity == "error" for problem in problems[before:])
     return None if wrong else nodes
@@ -93,7 +93,7 @@ def read_topology(value: Any, problems: Problems, path: Path = ()) -> list[Node]
 def parse_cluster(text: str) -> list[Node] | None:
     """`2x8` as two nodes of eight GPUs; None when it is not written so."""
     first, _, second = text.lower().replace("×", "x").partition("x")
-    if not (first.strip().isdecimal() and second.strip().isdecimal()):
+    if not (first.strip().isdecimal() and second.strip().isdecimal()) or len(text) > 30:
         return None
     nodes, gpus = int(first), int(second)
     if not (_whole(nodes, 1, MOST_NODES) and _whole(gpus, 0, MOST_GPUS)):
@@ -107,7 +107,7 @@ def _node(value: Any, path: Path, gpus: int, accelerator: str, memory: float | N
     _check_keys(value, _NODE_KEYS, path, problems)
     own = value.get("gpus", gpus)
     if not _whole(own, 0, MOST_GPUS):
-        _invalid(f"gpus must be a whole number, not {own!r}", (*path, "gpus"), problems)
+        _invalid(f"`gpus` must be a whole number, not `{own!r}`", (*path, "gpus"), problems)
         own = gpus
     if value.get("accelerator") is not None:
         accelerator = _accelerator(value["accelerator"], (*path, "accelerator"), problems)
@@ -120,7 +120,7 @@ def _accelerator(value: Any, path: Path, problems: Problems) -> str:
     if value is None:
         return AcceleratorType.NV_GPU.value
     if value not in tuple(AcceleratorType):
-        names = listing(kind.value for kind in AcceleratorType)
+        names = listing(quoted(kind.value for kind in AcceleratorType))
         _invalid(f"`{value}` is not an accelerator", path, problems, f"write one of {names}")
         return AcceleratorType.NV_GPU.value
     return AcceleratorType(value).value
@@ -129,8 +129,8 @@ def _accelerator(value: Any, path: Path, problems: Problems) -> str:
 def _memory(value: Any, path: Path, problems: Problems) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        _invalid(f"memory_gib must be a number above 0, not {value!r}", path, problems)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:
+        _invalid(f"`memory_gib` must be a number above 0, not `{value!r}`", path, problems)
         return None
     return float(value)
 
@@ -140,7 +140,10 @@ def _mode(value: Any, problems: Problems) -> str | None:
         return None
     if value not in MODES:
         problems.error(
-            "unknown_mode", f"there is no mode {value!r}", hint=f"write one of {listing(MODES)}", path=(SECTION, "mode")
+            "unknown_mode",
+            f"there is no mode `{value}`",
+            hint=f"write one of {listing(quoted(MODES))}",
+            path=(SECTION, "mode"),
         )
         return None
     return str(value)
@@ -157,12 +160,12 @@ def _fractions(section: Mapping[str, Any], key: str, problems: Problems) -> dict
     for name, number in value.items():
         if isinstance(number, Unresolved):
             continue
-        good = isinstance(number, int | float) and not isinstance(number, bool) and 0 < number < float("inf")
+        good = isinstance(number, int | float) and not isinstance(number, bool) and 0 < number < 1e9
         if not good or round(number * 10_000) < 1:
             problems.error(
                 "share_invalid" if key == "shares" else "memory_invalid",
-                f"{what} of {name} must be a number above 0, not {number!r}",
-                hint="write a fraction of one device, for example 0.8",
+                f"{what} of `{name}` must be a number above 0, not `{number!r}`",
+                hint="write a fraction of one device, for example `0.8`",
                 path=(*path, name),
                 component=name,
             )
@@ -180,8 +183,8 @@ def _names(value: Any, problems: Problems) -> tuple[str, ...]:
         return tuple(str(name) for name in value)
     problems.error(
         "train_invalid",
-        f"train must list components, not {value!r}",
-        hint="write [actor, critic]",
+        f"`train` must list components, not `{value!r}`",
+        hint="write `[actor, critic]`",
         path=(SECTION, "train"),
     )
     return DEFAULT_TRAIN
@@ -199,19 +202,19 @@ def _launch(value: Any, problems: Problems) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def warn_of_strangers(settings: Settings, components: Sequence[str], reader: Reader, problems: Problems) -> None:
+def warn_of_strangers(settings: Settings, components: Sequence[str], problems: Problems) -> None:
     """Names in the section that are no component of the file."""
     named: dict[str, Path] = {}
     for key in ("launch", "memory", "shares"):
         named.update({name: (SECTION, key, name) for name in getattr(settings, key)})
-    if reader.get(SECTION, "train", default=MISSING) is not MISSING:
+    if settings.train != DEFAULT_TRAIN:
         named.update(dict.fromkeys(settings.train, (SECTION, "train")))
     for name, path in named.items():
         if name not in components:
             problems.warning(
                 "unknown_component",
-                f"there is no component {name!r}",
-                hint=f"the components are {listing(components)}" if components else "",
+                f"there is no component `{name}`",
+                hint=f"the components are {listing(quoted(components))}" if components else "",
                 path=path,
                 at_key=path[-1] == name,
             )
@@ -221,8 +224,12 @@ def _is_mapping(value: Any, path: Path, problems: Problems) -> bool:
     if isinstance(value, Mapping):
         return True
     if not isinstance(value, Unresolved):
+        name = path[-1] if path else "topology"
         problems.error(
-            "not_a_mapping", f"`{path[-1] if path else 'topology'}` must be a mapping, not {value!r}", path=path
+            "not_a_mapping",
+            f"`{name}` must be a mapping, not `{value!r}`",
+            hint="write `key: value` lines below it",
+            path=path,
         )
     return False
 
@@ -233,7 +240,7 @@ def _check_keys(value: Mapping[str, Any], known: Sequence[str], path: Path, prob
             problems.warning(
                 "unknown_setting",
                 f"placetui does not know `{key}` here",
-                hint=f"it knows {listing(known)}",
+                hint=f"it knows {listing(quoted(known))}",
                 path=(*path, key),
                 at_key=True,
             )
@@ -245,5 +252,5 @@ def _whole(value: Any, least: int, most: int) -> bool:
 
 def _invalid(message: str, path: Path, problems: Problems, hint: str = "") -> None:
     problems.error(
-        "topology_invalid", message, hint=hint or "write for example {nodes: 2, gpus_per_node: 8}", path=path
+        "topology_invalid", message, hint=hint or "write for example `{nodes: 2, gpus_per_node: 8}`", path=path
     )

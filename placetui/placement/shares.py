@@ -112,7 +112,7 @@ def with_shares(
         if min(one for one in rank_units if one is not None) < 1:
             problems.error(
                 "share_too_small",
-                f"{count(max(seat.held), 'process')} of {name} on one device leave each less than 0.0001 of it",
+                f"{count(max(seat.held), 'process')} of `{name}` on one device leave each less than 0.0001 of it",
                 hint="put fewer processes on a device, or place them on nodes",
                 path=component.rule.path,
                 component=name,
@@ -178,7 +178,7 @@ def _report_oversubscribed(
         problems.error(
             "oversubscribed",
             f"{promised[device] / SHARE_UNITS:g} of one GPU is promised on {where}{more} ({parts})",
-            hint="lower a share under placetui.shares, or move a component",
+            hint="lower a share under `placetui.shares`, or move a component",
             path=(*SHARES, named[-1]) if named else components[names[-1]].rule.path,
             component=names[-1],
         )

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NoReturn
 
 from placetui.placement.placements import Placement, set_node_id
-from placetui.placement.problems import PlacementError, Problem, count, listing
+from placetui.placement.problems import PlacementError, Problem, count, listing, quoted
 from placetui.placement.topology import ACCELERATOR, CLUSTER, Block, Cluster, Node, Numbering
 
 Seat = tuple[Block, list[int]]
@@ -77,8 +77,8 @@ def _seat(cluster: Cluster, numbering: Numbering, numbers: Sequence[int], rank: 
     if None in kinds:
         fail(
             "needs_hardware",
-            f"process {rank} names {cluster.names[nodes[0]]}, which has no devices in {blocks[0].label}",
-            "use NodePlacementStrategy for processes on nodes",
+            f"process {rank} names {cluster.names[nodes[0]]}, which has no devices in `{blocks[0].label}`",
+            "use `NodePlacementStrategy` for processes on nodes",
         )
     if len(kinds) != 1:
         fail(
@@ -138,7 +138,7 @@ def place_nodes(cluster: Cluster, labels: tuple[str, ...], positions: Sequence[i
         if shared:
             fail(
                 "node_groups_overlap",
-                f"the groups {listing(labels)} share {listing(cluster.names[node] for node in sorted(shared))}",
+                f"the groups {listing(quoted(labels))} share {listing(cluster.names[node] for node in sorted(shared))}",
                 "processes on nodes need groups that do not overlap",
             )
         seen.update(group.node_ranks)
@@ -147,7 +147,7 @@ def place_nodes(cluster: Cluster, labels: tuple[str, ...], positions: Sequence[i
         if not 0 <= position < numbering.total:
             fail(
                 "node_rank_out_of_range",
-                f"node {position} does not exist: there are {count(numbering.total, 'node')} in {listing(labels)}",
+                f"node {position} does not exist: {listing(quoted(labels))} hold {count(numbering.total, 'node')}",
                 "when a group has no hardware, the numbers of the whole rule mean nodes",
             )
     seats: list[Seat] = [(numbering.blocks[position], []) for position in sorted(positions)]
@@ -187,7 +187,7 @@ def _build(cluster: Cluster, seats: Iterable[Seat], isolate: bool, ascending: bo
                 first = local[0]
                 visible = [everything[first]] if len(local) == 1 else [everything[index] for index in local]
             else:
-                first, visible = first_visible, everything.copy()
+                first, visible = first_visible, everything
             placement = Placement(
                 len(placements),
                 node,
@@ -212,7 +212,9 @@ def _check_number(cluster: Cluster, labels: tuple[str, ...], numbering: Numberin
         fail(
             "hardware_rank_out_of_range",
             f"device {number} does not exist: {cluster.describe(labels)}",
-            f"devices are numbered from 0 to {numbering.total - 1}" if numbering.total else "",
+            f"devices are numbered from 0 to {numbering.total - 1}"
+            if numbering.total
+            else "choose a group that has devices",
         )
 
 
@@ -248,11 +250,16 @@ class PlacementStrategy:
         raise TypeError(f"{type(self).__name__} must define get_placement(cluster, isolate_accelerator)")
 
 
+MOST_KEPT = 150_000
+"""Placements that are kept for one cluster: about 75 MB."""
+
+
 def cached(cluster: Cluster, key: Hashable, place: Callable[[], Sequence[Placement]]) -> Sequence[Placement]:
     """Placements of one cluster are computed once for the same key."""
     found: Sequence[Placement] | None = cluster.placed.get(key)
     if found is None:
-        if len(cluster.placed) > 64:  # a person typing leaves many rules behind
+        kept = sum(len(one) for one in cluster.placed.values() if isinstance(one, list))
+        if kept > MOST_KEPT or len(cluster.placed) > 2_000:  # a person typing leaves many rules behind
             cluster.placed.clear()
         found = cluster.placed[key] = place()
     return found
@@ -292,7 +299,11 @@ class PackedPlacementStrategy(PlacementStrategy):
         if start < 0 or end < 0:
             fail("negative_rank", f"device {min(start, end)} does not exist", "devices are numbered from 0")
         if end < start:
-            fail("end_before_start", f"the devices end at {end}, before they start at {start}", f"write {end}, {start}")
+            fail(
+                "end_before_start",
+                f"the devices end at {end}, before they start at {start}",
+                f"write {end} first and {start} second",
+            )
         if each < 1 or stride < 1:
             fail("packed_size_invalid", f"{each} devices per process with stride {stride}", "both must be 1 or more")
         if (end - start + 1) % (each * stride):
@@ -322,7 +333,7 @@ class FlexiblePlacementStrategy(PlacementStrategy):
         self.labels = labels_of(node_group_label)
         named = [number for numbers in self.hardware_ranks_list for number in numbers]
         if not named:
-            fail("empty_placement", "no process has a device", "name the devices of each process, [[0], [1, 2]]")
+            fail("empty_placement", "no process has a device", "name the devices of each process: `[[0], [1, 2]]`")
         if min(named) < 0:
             fail("negative_rank", f"device {min(named)} does not exist", "devices are numbered from 0")
 
@@ -340,7 +351,7 @@ class NodePlacementStrategy(PlacementStrategy):
         self.node_ranks = sorted(node_ranks)
         self.labels = labels_of(node_group_label)
         if not self.node_ranks:
-            fail("empty_placement", "no process has a node", "name the node of each process, [0, 0, 1]")
+            fail("empty_placement", "no process has a node", "name the node of each process: `[0, 0, 1]`")
 
     def _nodes_needed(self, gpus: int) -> int:
         return self.node_ranks[-1] + 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from placetui.placement.problems import PlacementError, Problem, Problems, count, listing
+from placetui.placement.problems import PlacementError, Problem, Problems, count, listing, quoted
 
 CLUSTER = "cluster"
 """Label of all nodes with their accelerators."""
@@ -177,9 +177,16 @@ class Cluster:
     def names(self) -> list[str]:
         return [node.name or f"node{rank}" for rank, node in enumerate(self.nodes)]
 
+    @cached_property
+    def _robots_by_node(self) -> dict[int, dict[str, int]]:
+        found: dict[int, dict[str, int]] = {}
+        for (node, kind), number in self.robots.items():
+            found.setdefault(node, {})[kind] = number
+        return found
+
     def robots_of(self, node: int) -> dict[str, int]:
         """Number of robots on a node, by hardware type."""
-        return {kind: number for (rank, kind), number in self.robots.items() if rank == node}
+        return self._robots_by_node.get(node, {})
 
     def devices_on(self, node: int, hardware_type: str) -> int:
         if hardware_type == ACCELERATOR:
@@ -200,9 +207,9 @@ class Cluster:
     def not_found(self, label: str) -> Problem:
         """The problem of an unknown label, with the nearest known one."""
         near = next((known for known in self.groups if known.lower() == label.strip().lower()), None)
-        known = f"the groups are {listing(repr(name) for name in self.groups)}"
-        hint = f"write {near!r}: labels are compared to the letter" if near else known
-        return Problem("node_group_not_found", f"there is no node group {label!r}", hint=hint)
+        known = f"the groups are {listing(quoted(self.groups))}"
+        hint = f"write `{near}`: labels are compared to the letter" if near else known
+        return Problem("node_group_not_found", f"there is no node group `{label}`", hint=hint)
 
     def numbering(self, labels: tuple[str, ...], *, by_node: bool = False) -> Numbering:
         """How the devices of these groups are numbered; with `by_node`, their nodes."""
@@ -236,6 +243,6 @@ class Cluster:
             else:
                 total = sum(self.devices_on(node, group.hardware_type) for node in group.node_ranks)
                 what = count(total, "device" if group.hardware_type == ACCELERATOR else group.hardware_type)
-            name = "the cluster" if label == CLUSTER else f"group {label!r}"
+            name = "the cluster" if label == CLUSTER else f"group `{label}`"
             parts.append(f"{name} has {what} ({where})" if where else f"{name} has {what}")
         return " and ".join(parts)

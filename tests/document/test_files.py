@@ -1,0 +1,111 @@
+"""Reading files: every failure is a `DocumentError`, and nothing blocks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from placetui.document import DocumentError, read_mapping, read_text
+from placetui.document.files import MAX_BYTES
+from placetui.placement.problems import PlacementError
+
+
+def refused(path: str | Path) -> str:
+    with pytest.raises(DocumentError) as caught:
+        read_text(path)
+    (problem,) = caught.value.problems
+    assert problem.message and not problem.message.endswith(".")
+    assert problem.file
+    return problem.rule
+
+
+def test_line_endings_and_bom_are_kept_apart(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_bytes(b"\xef\xbb\xbfa: 1\r\nb: 2\r\n")
+    read = read_text(file)
+    assert read.text == "a: 1\r\nb: 2\r\n"
+    assert read.bom
+    assert read.source == str(file)
+
+
+def test_missing_files(tmp_path: Path) -> None:
+    assert refused(tmp_path / "missing.yaml") == "file_not_found"
+    (tmp_path / "file").write_text("a: 1\n")
+    assert refused(tmp_path / "file" / "below") == "file_not_found"
+    assert refused("a\0b") == "file_not_found"
+    assert refused("lone \ud800 surrogate") == "file_not_found"
+
+
+def test_what_is_no_file_is_refused_without_blocking(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert refused(tmp_path) == "file_unreadable"
+    assert refused(tmp_path / "fifo") == "file_unreadable"
+    assert refused("/dev/zero") == "file_unreadable"
+    (tmp_path / "loop").symlink_to("loop")
+    assert refused(tmp_path / "loop") == "file_unreadable"
+    assert refused("x" * 5000) == "file_unreadable"
+
+
+READ_AS_NOBODY = """
+import os, sys
+from placetui.document import DocumentError, read_text
+if os.geteuid() == 0:
+    os.setuid(65534)  # root may read everything
+try:
+    read_text(sys.argv[1])
+except DocumentError as error:
+    sys.stdout.write(error.problems[0].rule)
+"""
+
+
+def test_no_permission(tmp_path: Path) -> None:
+    file = tmp_path / "secret.yaml"
+    file.write_text("a: 1\n")
+    file.chmod(0)
+    script = [sys.executable, "-c", READ_AS_NOBODY, str(file)]
+    assert subprocess.run(script, capture_output=True, text=True, check=True).stdout == "file_unreadable"
+
+
+def test_size_limit(tmp_path: Path) -> None:
+    file = tmp_path / "large.yaml"
+    file.write_bytes(b"#" * MAX_BYTES)
+    assert len(read_text(file).text) == MAX_BYTES
+    file.write_bytes(b"#" * (MAX_BYTES + 1))
+    assert refused(file) == "file_too_large"
+    with file.open("wb") as sparse:
+        sparse.truncate(20_000_000_000)
+    assert refused(file) == "file_too_large"
+
+
+@pytest.mark.parametrize("data", [b"a: \xff\n", b"\x7fELF\0\0", "a: 1\n".encode("utf-16"), b"a: \xed\xa0\x80"])
+def test_what_is_not_text(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "binary.yaml"
+    file.write_bytes(data)
+    assert refused(file) == "file_not_text"
+
+
+def test_a_document_error_is_a_placement_error() -> None:
+    with pytest.raises(PlacementError):
+        read_text("/nowhere/at/all")
+
+
+def test_read_mapping_gives_plain_values(tmp_path: Path) -> None:
+    file = tmp_path / "theme.yaml"
+    file.write_text("name: dusk\ncolours: {warning: '#ffaa00', levels: [1, 2.5, true, null]}\n")
+    assert read_mapping(file) == {"name": "dusk", "colours": {"warning": "#ffaa00", "levels": [1, 2.5, True, None]}}
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"), [("a: 1\na: 2\n", "duplicate_key"), ("- 1\n", "not_a_mapping"), ("a: {b: !!set {}}", "yaml_tag")]
+)
+def test_read_mapping_refuses_what_is_wrong_anywhere(tmp_path: Path, text: str, rule: str) -> None:
+    file = tmp_path / "theme.yaml"
+    file.write_text(text)
+    with pytest.raises(DocumentError) as caught:
+        read_mapping(file)
+    assert [problem.rule for problem in caught.value.problems] == [rule]
+    assert caught.value.problems[0].file == str(file)
