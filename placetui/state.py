@@ -1,0 +1,106 @@
+"""What placetui remembers from one run to the next. Losing it costs a person two keystrokes, so nothing here raises."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from placetui import locations
+from placetui.grid.drawing import DENSITIES, Density
+
+MOST_RECENT = 20
+"""Recent files that are kept."""
+
+MOST_BYTES = 256 * 1024
+"""A larger file is not ours."""
+
+LONGEST_NAME = 200
+LONGEST_PATH = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is remembered; None where nothing is."""
+
+    density: Density | None = None
+    theme: str | None = None
+    recent: tuple[str, ...] = ()
+    """Absolute paths of files that were opened, latest first."""
+
+    def opened(self, file: str | os.PathLike[str]) -> State:
+        """The state after opening a file."""
+        path = os.path.abspath(file)
+        return replace(self, recent=(path, *(one for one in self.recent if one != path))[:MOST_RECENT])
+
+
+def load(path: Path | None = None) -> State:
+    """What is remembered, by default in the user's own state file; of a damaged file, what can still be used."""
+    found = _read(path or locations.state_file())
+    if not isinstance(found, dict):
+        return State()
+    density, theme, recent = found.get("density"), found.get("theme"), found.get("recent")
+    named = isinstance(theme, str) and 0 < len(theme) <= LONGEST_NAME
+    return State(
+        density=next((one for one in DENSITIES if one == density), None),
+        theme=str(theme) if named else None,
+        recent=_paths(recent if isinstance(recent, list) else []),
+    )
+
+
+def update(change: Callable[[State], State], path: Path | None = None) -> bool:
+    """Change what is remembered; return whether it could be written.
+
+    The file is read just before it is written, so that of two dashboards neither forgets what the other remembers.
+    """
+    target = path or locations.state_file()
+    before = load(target)
+    after = change(before)
+    if after == before and target.exists():
+        return True
+    text = json.dumps({"schema": 1, **asdict(after)}, indent=2) + "\n"
+    try:
+        _write(target, text)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _read(path: Path) -> Any:
+    """The JSON in a file; None for whatever goes wrong."""
+    try:
+        # Without O_NONBLOCK, a pipe of this name would hold up the start for ever.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+                return None
+            return json.loads(file.read(MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _paths(found: list[Any]) -> tuple[str, ...]:
+    usable = (one for one in found if isinstance(one, str) and len(one) <= LONGEST_PATH and os.path.isabs(one))
+    return tuple(dict.fromkeys(one for one in usable if "\0" not in one))[:MOST_RECENT]
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace the file in one step; readers see the old or the new one, never a half. Only its owner may read it."""
+    locations.make_private(path.parent)
+    # `mkstemp` creates with 0600.
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
