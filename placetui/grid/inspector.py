@@ -10,7 +10,7 @@ from placetui.grid.flow import Flow
 from placetui.grid.occupants import MOST, Describer, Locate, blocks_of
 from placetui.grid.pen import Pen
 from placetui.grid.places import Place
-from placetui.grid.readings import device_lines, node_lines, short_memory
+from placetui.grid.readings import device_lines, node_lines, process_lines, short_memory
 from placetui.grid.style import EMPTY, ERROR, FAINT, MUTED, NODE_NAME, SERVICE, SHARE, TEXT, WARNING, Line, Run
 from placetui.grid.text import CellWidth, cell_width
 from placetui.observe.history import History
@@ -73,6 +73,8 @@ def inspect(
         return _compact(flow, describer, node, device)
     found = Inspection()
     found.lines.extend(_title(flow, node, device, observation))
+    # How it is doing comes before who is on it: a low window shows the first lines only.
+    found.lines.extend(_live(flow, device, observation, history))
     blocks = blocks_of(plan, device.occupants)
     indent = min(WIDEST_INDENT, max((flow.measure(describer.head(block)) for block in blocks), default=0) + 3)
     for block in blocks[:MOST]:
@@ -84,7 +86,9 @@ def inspect(
     if device.kind == NODE:
         for service in flow.pen.services.get(node.rank, ()):
             found.lines.extend(flow.lines([(Run(service, SERVICE), Run(" started by the framework", FAINT))]))
-    found.lines.extend(_live(flow, device, observation, history))
+    sample = observation.device(node.rank, device.index) if observation and device.kind == GPU else None
+    if sample and sample.processes:
+        found.lines.extend(process_lines(flow, sample.processes))
     return found
 
 

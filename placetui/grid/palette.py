@@ -55,8 +55,8 @@ DARK = Palette(
     ok="#3fb68b",
     warning="#f0c000",
     error="#ff6b57",
-    # Okabe and Ito's hues; blue, green and vermilion lightened to be read on a dark ground.
-    hues=("#56b4e9", "#e69f00", "#2bb98a", "#d68fb6", "#f0e442", "#f0763a", "#5b8def"),
+    # Okabe and Ito's hues, moved apart for eyes that see red, green or blue less.
+    hues=("#2fc8fd", "#fda204", "#16995f", "#ab6e97", "#fbf972", "#d8550a", "#6f75da"),
 )
 
 LIGHT = Palette(
@@ -70,8 +70,8 @@ LIGHT = Palette(
     ok="#00795a",
     warning="#8a6a00",
     error="#c5281c",
-    # The same hues, darkened to be read on a light ground.
-    hues=("#0072b2", "#a36100", "#00805d", "#a84a80", "#7a6c00", "#c44a00", "#4757b8"),
+    # The same for a light ground.
+    hues=("#0079bf", "#a36700", "#0a5839", "#c1496d", "#7b753d", "#911f00", "#513fba"),
 )
 
 PALETTES = {palette.name: palette for palette in (DARK, LIGHT)}

@@ -45,7 +45,7 @@ def state_piece(flow: Flow, state: RankState) -> Line:
 def device_lines(
     flow: Flow, observation: Observation, node: NodeSample, device: DeviceSample | None, history: History | None
 ) -> Iterator[Line]:
-    """Memory and load of a GPU, its last minute, and who holds memory on it."""
+    """Memory and load of a GPU, and its last minute."""
     if device is None:
         yield from flow.lines([flow.text("the GPU was not seen", WARNING), *_where_from(flow, observation)])
         return
@@ -53,8 +53,6 @@ def device_lines(
     yield from flow.lines([*_figures(flow, device), *_where_from(flow, observation)], head=head, indent=len("memory "))
     if history is not None:
         yield from _curves(flow, history, node.rank, device.index)
-    if device.processes:
-        yield from _processes(flow, device.processes)
 
 
 def node_lines(flow: Flow, observation: Observation, node: NodeSample, *, labelled: bool) -> Iterator[Line]:
@@ -128,7 +126,8 @@ def _curves(flow: Flow, history: History, node: int, device: int) -> list[Line]:
     return flow.lines(pieces, head=(Run(label, MUTED),), indent=len(label)) if pieces else []
 
 
-def _processes(flow: Flow, processes: tuple[ProcessSample, ...]) -> list[Line]:
+def process_lines(flow: Flow, processes: tuple[ProcessSample, ...]) -> list[Line]:
+    """Who holds memory on a GPU, most first."""
     by_memory = sorted(processes, key=lambda process: -(process.memory or 0))
     pieces = [_process(flow, process) for process in by_memory[:MOST_PROCESSES]]
     if len(by_memory) > MOST_PROCESSES:

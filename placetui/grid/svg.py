@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from html import escape
 from itertools import groupby
-from xml.sax.saxutils import escape
 
 from placetui.grid.drawing import Drawing
 from placetui.grid.export import caption

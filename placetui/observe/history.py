@@ -73,11 +73,11 @@ class History:
         return tuple(reversed(found))
 
     def _write(self, node: NodeSample, tick: int) -> None:
-        width = len(node.devices) * len(_METRICS)
+        row = _row(node)
+        width = len(row)
         track = self._tracks.get(node.rank)
         if track is None or track.width != width:
             track = self._tracks[node.rank] = _Track(width, array("q"))
-        row = _row(node)
         rows = len(track.ticks)
         if rows and track.ticks[track.newest] == tick:
             place = track.newest
@@ -94,8 +94,11 @@ class History:
 
 
 def _row(node: NodeSample) -> bytes:
-    row = bytearray()
-    for device in node.devices:
-        for value in (device.memory_percent, device.utilization):
-            row.append(_UNKNOWN if node.stale or value is None else max(0, min(100, round(value))))
+    """The values of all devices, each at the place of its index: one that was not seen leaves a gap."""
+    devices = 1 + max((device.index for device in node.devices), default=-1)
+    row = bytearray([_UNKNOWN]) * (devices * len(_METRICS))
+    for device in node.devices if not node.stale else ():
+        for offset, value in enumerate((device.memory_percent, device.utilization)):
+            if value is not None:
+                row[device.index * len(_METRICS) + offset] = max(0, min(100, round(value)))
     return bytes(row)

@@ -106,8 +106,8 @@ def test_crowds_are_counted_by_component(make_plan: Build) -> None:
     assert shown(inspect(plan, Place(0, GPU, 0), locate=locate, width=120, observation=dead)) == text(
         """
         node0 · GPU 0   NV_GPU   share 0.50 of 1.00   100 processes   10.0.0.1
-        A agent ranks 0–99 ×100  <.01 each   ← agent: 0:0-99 · ✗ 1 dead · ● 99 alive · .50 together · of 100 ranks
         the GPU was not seen
+        A agent ranks 0–99 ×100  <.01 each   ← agent: 0:0-99 · ✗ 1 dead · ● 99 alive · .50 together · of 100 ranks
         """
     )
     assert shown(inspect(plan, Place(0, NODE, 0), locate=locate, width=120)) == text(
@@ -185,17 +185,17 @@ def test_a_gpu_that_is_watched(two_nodes: Plan) -> None:
     assert shown(found) == text(
         """
         node0 · GPU 2   NVIDIA A800-SXM4-80GB   share 1.00 of 1.00   10.0.0.1   group a800
+        memory ━━━━━━━━━━━━━━━━ 80.0 of 80.0 GiB 100% · load 30% · 61 °C · 320 W · simulated
+        minute   ▃▅▆█ memory ·   ▁▂▂▃ load
+        node   CPU 34% · RAM 700 GiB
         A actor rank 2  .80     ← actor: 0-15  line 6 · ● alive pid 10 · GPU 2 · rank 2 of 16 · local rank 0 of 1
                                 node rank 0 · cluster node 0 · first accelerator 2 · visible 2 · isolated
                                 group cluster · NV_GPU
         R rollout rank 1  .20   ← rollout: 0-15:0-7  line 7 · ✗ dead after 2 restarts: killed by signal 9 · GPUs 2,3
                                 rank 1 of 8 · local rank 0 of 1 · node rank 0 · cluster node 0 · first accelerator 2
                                 visible 2,3 · isolated · group cluster · NV_GPU
-        memory ━━━━━━━━━━━━━━━━ 80.0 of 80.0 GiB 100% · load 30% · 61 °C · 320 W · simulated
-        minute   ▃▅▆█ memory ·   ▁▂▂▃ load
         held   A2 48.0 GiB pid 10 · R1 10.0 GiB pid 11 · Judge of job other 2.0 GiB pid 12
                gone, memory still held 0.5 GiB pid 14 · outside Ray memory not known pid 13
-        node   CPU 34% · RAM 700 GiB
         """
     )
 
@@ -213,7 +213,7 @@ def test_a_watched_gpu_in_ascii_and_gone_silent(two_nodes: Plan) -> None:
         )
         in found
     )
-    assert found.endswith("node   stale, read 12 s ago, CPU 34%, RAM 700 GiB\n")
+    assert "node   stale, read 12 s ago, CPU 34%, RAM 700 GiB\n" in found
 
 
 def test_compact_is_four_lines_at_most(two_nodes: Plan) -> None:

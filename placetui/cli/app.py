@@ -1,0 +1,139 @@
+"""`placetui [FILE]`: the dashboard."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from placetui import locations, resources, state
+from placetui.cli import exits
+from placetui.cli.options import DocumentError, add_plan_options, print_problems, wishes_of
+from placetui.document.settings_file import AppSettings, read_settings
+
+if TYPE_CHECKING:
+    from placetui.bridge.client import Bridge
+    from placetui.observe.ports import ClusterSource
+    from placetui.placement.plan import Plan
+    from placetui.placement.problems import Problem
+    from placetui.tui.app import Options
+    from placetui.tui.screens.picker import Choice
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the dashboard."""
+    args = _parser().parse_args(arguments)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print("placetui: the dashboard needs a terminal", file=sys.stderr)
+        print("  hint: `placetui show FILE` prints the grid, `placetui check FILE` its problems", file=sys.stderr)
+        return exits.USAGE
+    # Textual is slow to import: what can be wrong is said before.
+    from placetui.tui.session import Session
+
+    try:
+        wishes = wishes_of(args)
+        session = Session.open(args.file, wishes) if args.file else None
+    except DocumentError as error:
+        print_problems(error.problems)
+        return exits.USAGE
+    if args.file:
+        state.update(lambda remembered: remembered.opened(args.file))
+    from placetui.tui.actions import ACTIONS
+
+    settings, problems = read_settings(locations.config_file(), actions=[action.id for action in ACTIONS])
+    bridge = _bridge() if args.demo else None
+    from placetui.tui.app import Dashboard
+
+    app = Dashboard(session, _options(args, settings, problems, bridge))
+    try:
+        code = app.run(mouse=settings.mouse and not args.no_mouse)
+    finally:
+        if bridge is not None:
+            bridge.close()
+    return exits.FINE if code is None else code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("placetui", description="See which process sits on which GPU.", allow_abbrev=False)
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a placement file; without it, choose one")
+    add_plan_options(parser)
+    parser.add_argument("--theme", metavar="NAME", help="colours; ctrl+p lists the themes")
+    parser.add_argument("--ascii", action="store_true", help="print nothing but ASCII")
+    parser.add_argument("--no-color", action="store_true", help="use no colours")
+    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+    parser.add_argument("--demo", action="store_true", help="show a simulated cluster behind the plan")
+    return parser
+
+
+def _options(
+    args: argparse.Namespace, settings: AppSettings, problems: Sequence[Problem], bridge: Bridge | None
+) -> Options:
+    """The command line before the settings, the settings before what is remembered."""
+    from placetui.tui.app import Options
+
+    remembered = state.load()
+    theme = args.theme or (settings.theme if "theme" in settings.given else remembered.theme or settings.theme)
+    density = settings.density if "density" in settings.given else remembered.density or settings.density
+    plain = args.ascii or (not _speaks_utf8() if settings.ascii is None else settings.ascii)
+    return Options(
+        theme=theme,
+        density=density,
+        ascii=plain,
+        color=not (args.no_color or os.environ.get("NO_COLOR")),
+        keys=settings.keys,
+        interval=settings.interval,
+        user_themes=locations.themes_dir(),
+        choices=tuple(_choices(remembered.recent)),
+        notices=problems,
+        remember=_remember,
+        source_for=None if bridge is None else lambda plan: _simulated(bridge, plan),
+    )
+
+
+def _simulated(bridge: Bridge, plan: Plan) -> ClusterSource:
+    from placetui.bridge.source import simulated_source
+
+    return simulated_source(bridge, plan)
+
+
+def _bridge() -> Bridge:
+    from placetui.bridge.client import Bridge
+
+    return Bridge(locations.logs_dir())
+
+
+def _remember(key: str, value: Any) -> None:
+    """Keep something for the next start."""
+    if key == "recent":
+        state.update(lambda remembered: remembered.opened(value))
+    else:
+        state.update(lambda remembered: replace(remembered, **{key: value}))
+
+
+def _speaks_utf8() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def _choices(recent: Sequence[str]) -> Iterator[Choice]:
+    """Files to offer: recent ones that are still there, then the samples."""
+    from placetui.tui.screens.picker import Choice
+
+    for path in recent:
+        if os.path.isfile(path):
+            yield Choice(path, _about(path), recent=True)
+    for sample in resources.samples():
+        if not sample.name.startswith("broken-"):
+            yield Choice(str(sample), _about(str(sample)))
+
+
+def _about(path: str) -> str:
+    """The first comment of a file, which says what it shows."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            first = file.readline(200).strip()
+    except OSError:
+        return ""
+    return first.lstrip("# ") if first.startswith("#") else ""

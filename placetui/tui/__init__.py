@@ -1,0 +1,1 @@
+"""The dashboard. The only part of placetui that knows Textual."""

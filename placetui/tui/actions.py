@@ -1,0 +1,143 @@
+"""The one table of actions: keys, footer, palette, help and documentation all come from here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from textual.binding import Binding, BindingType
+
+Scope: TypeAlias = Literal["app", "screen", "grid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something a person can do."""
+
+    id: str
+    """Its method is `action_<id>` on the app, the main screen or the grid; users rebind keys by it."""
+
+    keys: str
+    """Default keys, separated by commas."""
+
+    label: str
+    """Two words at most, for footer and palette."""
+
+    help: str
+    """A sentence."""
+
+    group: str
+    scope: Scope = "screen"
+    footer: bool = False
+    priority: bool = False
+    """Whether it works even while a text field has the focus."""
+
+    palette: bool = True
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("cursor_left", "left,h", "left", "Move to the device on the left.", "Move", "grid", palette=False),
+    Action("cursor_right", "right,l", "right", "Move to the device on the right.", "Move", "grid", palette=False),
+    Action("cursor_up", "up,k", "up", "Move to the row above.", "Move", "grid", palette=False),
+    Action("cursor_down", "down,j", "down", "Move to the row below.", "Move", "grid", palette=False),
+    Action("page_up", "pageup,ctrl+b", "page up", "Move up by a screen.", "Move", "grid", palette=False),
+    Action("page_down", "pagedown,ctrl+f", "page down", "Move down by a screen.", "Move", "grid", palette=False),
+    Action("row_start", "home,0", "first device", "Move to the first device of the node.", "Move", "grid"),
+    Action("row_end", "end,dollar_sign", "last device", "Move to the last device of the node.", "Move", "grid"),
+    Action("first_node", "ctrl+home,g", "first node", "Move to the first node.", "Move", "grid"),
+    Action("last_node", "ctrl+end,G", "last node", "Move to the last node.", "Move", "grid"),
+    Action("zoom_in", "plus,equals_sign", "zoom in", "Show more of each device.", "See", footer=True),
+    Action("zoom_out", "minus,underscore", "zoom out", "Show more devices at once.", "See", footer=True),
+    Action(
+        "jump", "enter", "to rule", "Show the rule that put this device's process here.", "See", "grid", footer=True
+    ),
+    Action("details", "d", "details", "Say all about this device: fields, environment, reasons.", "See", footer=True),
+    Action(
+        "next_component", "c", "component", "Highlight the next component; after the last, none.", "See", footer=True
+    ),
+    Action("view_plan", "1", "plan", "Show the grid.", "See"),
+    Action("view_yaml", "2", "yaml", "Show the file, with its problems marked.", "See"),
+    Action("next_problem", "exclamation_mark", "problem", "Go to the next problem.", "See"),
+    Action("toggle_side", "b", "side bar", "Show or hide components, problems and legend.", "See"),
+    Action(
+        "find", "slash", "find", "Find a rank, device, node, host, free, shared, oversubscribed.", "Find", footer=True
+    ),
+    Action("find_next", "n", "next hit", "Go to the next hit.", "Find"),
+    Action("find_previous", "N", "previous hit", "Go to the previous hit.", "Find"),
+    Action("filter", "f", "filter", "Show only nodes with hits, or all again.", "Find"),
+    Action("sort", "s", "sort", "Sort nodes by rank, memory, state or free devices.", "Find"),
+    Action("clear", "escape", "clear", "Forget highlight, hits and filter.", "Find"),
+    Action("what_if", "w", "what if", "Try another topology, mode or layout.", "Try", "app", footer=True),
+    Action("reload", "r", "reload", "Read the file again and forget what was tried.", "Try", "app"),
+    Action("pause", "p", "pause", "Stop the live picture, or let it go on.", "Live", "app"),
+    Action("faster", "greater_than_sign", "faster", "Look at the cluster more often.", "Live", "app"),
+    Action("slower", "less_than_sign", "slower", "Look at the cluster less often.", "Live", "app"),
+    Action("copy", "y", "copy", "Copy the grid as text to the clipboard (OSC 52).", "Keep"),
+    Action("export", "x", "export", "Save the grid as text or SVG.", "Keep", "app"),
+    Action("next_theme", "t", "theme", "Change to the next theme.", "App", "app"),
+    Action("open", "o", "open", "Open another file.", "App", "app"),
+    Action("help", "question_mark,f1", "help", "Show all keys.", "App", "app", footer=True),
+    Action("quit", "q", "quit", "Leave.", "App", "app", footer=True),
+    Action(
+        "interrupt",
+        "ctrl+c",
+        "leave",
+        "Leave at once, wherever the focus is.",
+        "App",
+        "app",
+        priority=True,
+        palette=False,
+    ),
+)
+
+
+def bindings(scope: Scope) -> list[BindingType]:
+    """The bindings of one scope."""
+    return [
+        Binding(
+            action.keys,
+            action.id,
+            action.label,
+            show=action.footer,
+            priority=action.priority,
+            tooltip=action.help,
+            id=action.id,
+        )
+        for action in ACTIONS
+        if action.scope == scope
+    ]
+
+
+def by_group() -> dict[str, list[Action]]:
+    """Actions under the headings of the help."""
+    groups: dict[str, list[Action]] = {}
+    for action in ACTIONS:
+        groups.setdefault(action.group, []).append(action)
+    return groups
+
+
+def key_names(action: Action, rebound: Mapping[str, str]) -> Iterator[str]:
+    """The keys of an action as people read them."""
+    for key in rebound.get(action.id, action.keys).split(","):
+        yield _SHOWN.get(key.strip(), key.strip())
+
+
+_SHOWN = {
+    "left": "←",
+    "right": "→",
+    "up": "↑",
+    "down": "↓",
+    "plus": "+",
+    "equals_sign": "=",
+    "minus": "-",
+    "underscore": "_",
+    "slash": "/",
+    "question_mark": "?",
+    "exclamation_mark": "!",
+    "dollar_sign": "$",
+    "greater_than_sign": ">",
+    "less_than_sign": "<",
+    "pageup": "page up",
+    "pagedown": "page down",
+}

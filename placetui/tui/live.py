@@ -1,0 +1,73 @@
+"""Live data for the grid: from an observation to what the drawing shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from textual.message import Message
+
+from placetui.grid import DeviceLive, RankState
+from placetui.observe.model import Observation
+from placetui.observe.ports import Status, Update
+from placetui.placement.plan import GPU, Plan
+
+_URGENCY: tuple[RankState, ...] = ("dead", "restarting", "pending", "starting")
+"""States of ranks that matter more than being alive, the worst first."""
+
+
+@dataclass(frozen=True)
+class ObservationOverlay:
+    """An observation as the drawing's port."""
+
+    plan: Plan
+    observation: Observation
+
+    @cached_property
+    def _troubled(self) -> dict[tuple[int, int], RankState]:
+        """By node and GPU, the worst state of the ranks on it; GPUs whose ranks are all alive are left out."""
+        found: dict[tuple[int, int], RankState] = {}
+        for state in self.observation.all_ranks:
+            component = self.plan.components.get(state.component)
+            if state.state == "alive" or component is None or state.rank >= component.world_size:
+                continue
+            placement = component.placements[state.rank]
+            if self.plan.kind_of(placement) == GPU:
+                for index in placement.local_hardware_ranks:
+                    key = placement.cluster_node_rank, index
+                    found[key] = min(found.get(key, state.state), state.state, key=_URGENCY.index)
+        return found
+
+    def device(self, node: int, index: int) -> DeviceLive | None:
+        """GPU `index` of node `node`; None where nothing is known."""
+        sample = self.observation.node(node)
+        device = sample.device(index) if sample else None
+        if sample is None or device is None:
+            return None
+        state = self._troubled.get((node, index))
+        return DeviceLive(device.memory_used, device.memory_total, device.utilization, state, sample.stale)
+
+    def rank(self, component: str, rank: int) -> RankState | None:
+        """State of one rank; None where nothing is known."""
+        state = self.observation.rank(component, rank)
+        if state is None:
+            return None
+        sample = self.observation.node(state.node) if state.node is not None else None
+        return "stale" if sample is not None and sample.stale else state.state
+
+
+@dataclass
+class Observed(Message):
+    """A new observation. The latest wins: older ones still in the queue are dropped."""
+
+    update: Update
+
+    def can_replace(self, message: Message) -> bool:
+        return isinstance(message, Observed)
+
+
+@dataclass
+class LinkChanged(Message):
+    """The link to the source changed."""
+
+    status: Status

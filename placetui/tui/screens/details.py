@@ -1,0 +1,28 @@
+"""All about one device, on a page of its own."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+
+class DetailsScreen(ModalScreen[None]):
+    """Fields, environment and reasons of the processes on a device."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,d,enter", "dismiss", "close")]
+
+    def __init__(self, title: str, text: Text) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog -tall") as box:
+            box.border_title = self._title
+            yield Static(self._text, markup=False)

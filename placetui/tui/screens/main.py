@@ -1,0 +1,396 @@
+"""The main screen: grid, side bar, inspector, and what can be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.widgets import ContentSwitcher, Footer, Input, Label
+
+from placetui.grid import DENSITIES, Density, Drawing, Place, Run, Style, caption, clean, to_svg, to_text
+from placetui.grid.find import find
+from placetui.grid.inspector import Inspection, environment_lines, inspect
+from placetui.observe.delta import NOTHING as NO_OBSERVATION
+from placetui.observe.delta import changed_nodes
+from placetui.observe.history import History
+from placetui.observe.model import Observation
+from placetui.placement.problems import Path, Problem
+from placetui.tui.actions import bindings
+from placetui.tui.content import text_of_lines
+from placetui.tui.live import ObservationOverlay
+from placetui.tui.screens.details import DetailsScreen
+from placetui.tui.session import Session
+from placetui.tui.themes import GridPalette
+from placetui.tui.view import NOTHING, View
+from placetui.tui.widgets.grid_view import GridView
+from placetui.tui.widgets.inspector_panel import InspectorPanel
+from placetui.tui.widgets.panels import ComponentList, LegendPanel, ProblemList
+from placetui.tui.widgets.status_bar import Status, StatusBar
+from placetui.tui.widgets.yaml_view import YamlView
+
+
+class MainScreen(Screen[None]):
+    """A file's placement, and what is known of the cluster behind it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("screen")
+
+    def __init__(self, session: Session, *, density: Density, ascii: bool, palette: GridPalette) -> None:
+        super().__init__()
+        self.session = session
+        self.view = View(density)
+        self.observation: Observation | None = None
+        self.history = History()
+        self.live_words = ""
+        self.live_ok = True
+        self._ascii = ascii
+        self._palette = palette
+        self._problem = -1
+        if ascii:
+            self.add_class("-ascii")
+
+    def compose(self) -> ComposeResult:
+        yield StatusBar()
+        with Horizontal(id="body"):
+            with Vertical(id="side"):
+                yield Label("components", classes="heading")
+                yield ComponentList(id="components")
+                yield Label("problems", classes="heading", id="problems-heading")
+                yield ProblemList(id="problems")
+                yield Label("legend", classes="heading")
+                yield LegendPanel(id="legend")
+            with ContentSwitcher(initial="grid", id="views"):
+                yield GridView(id="grid")
+                yield YamlView(id="yaml")
+        yield InspectorPanel(id="inspector")
+        yield Input(placeholder="rollout 17, node5/gpu3, free, shared, a host name …", id="find", compact=True)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        field = self.query_one("#find", Input)
+        field.cursor_blink = False
+        field.display = False
+        self.grid.use_palette(self._palette)
+        self.grid.focus()
+
+    @property
+    def grid(self) -> GridView:
+        return self.query_one("#grid", GridView)
+
+    # Showing
+
+    def show_session(self, session: Session) -> None:
+        """Show another plan, or the same one with other problems."""
+        other_plan = session.plan is not self.session.plan
+        self.session = session
+        if other_plan and self.view.hits.query:
+            self.view = replace(self.view, hits=find(session.plan, self.view.hits.query), at=-1)
+        if self.view.component not in session.plan.components:
+            self.view = replace(self.view, component=None)
+        self._draw()
+        self._fill_panels()
+
+    def show_observation(self, observation: Observation) -> None:
+        """Show what is live; only what changed is painted."""
+        before, self.observation = self.observation, observation
+        changed = changed_nodes(before or NO_OBSERVATION, observation)
+        self.history.record(observation, changed)
+        if before is None or self.grid.drawing is None:
+            self._draw()
+        else:
+            drawing = self.grid.drawing.change(overlay=self._overlay(observation))
+            self.grid.show_live(drawing, changed)
+        self._inspect()
+
+    def show_live_words(self, words: str, ok: bool) -> None:
+        """Say how the link to the cluster is."""
+        self.live_words, self.live_ok = words, ok
+        self._update_status()
+
+    def use_palette(self, palette: GridPalette) -> None:
+        """Colours of another theme."""
+        self._palette = palette
+        if self.is_mounted:
+            self.grid.use_palette(palette)
+            self._fill_panels()
+            self._inspect()
+
+    def _overlay(self, observation: Observation | None) -> ObservationOverlay | None:
+        return None if observation is None else ObservationOverlay(self.session.plan, observation)
+
+    def _draw(self) -> None:
+        plan, width = self.session.plan, self.grid.size.width
+        if not width:
+            return
+        drawing = Drawing(
+            plan,
+            self.view.density,
+            ascii=self._ascii,
+            width=width,
+            cell_width=cell_len,
+            nodes=self.view.nodes(plan, self.observation),
+            overlay=self._overlay(self.observation),
+        )
+        self.grid.show(drawing)
+        self.grid.emphasise(component=self.view.component, hits=self.view.hits.places)
+        self._update_status()
+
+    def _fill_panels(self) -> None:
+        drawing, session = self.grid.drawing, self.session
+        if drawing is None:
+            return
+        components = self.query_one(ComponentList)
+        width = max(20, self.query_one("#side").content_size.width - 1)
+        components.show(session.plan, drawing.marks, self._palette, self._ascii, self.view.component, width)
+        problems = self.query_one(ProblemList)
+        problems.show(session.problems, self._palette, self._ascii)
+        problems.display = self.query_one("#problems-heading").display = bool(session.problems)
+        self.query_one(LegendPanel).show(drawing, self._palette, width)
+        if self._showing == "yaml":
+            self._fill_yaml()
+
+    def _fill_yaml(self) -> None:
+        self.query_one(YamlView).show(self.session.document.text, self.session.problems)
+
+    def _update_status(self) -> None:
+        session, plan = self.session, self.session.plan
+        marks = []
+        if session.old:
+            marks.append("OLD: the file is broken")
+        if session.tried:
+            marks.append("what if")
+        if self.view.narrowed:
+            marks.append(f"filter: {self.view.hits.query}")
+        if self.view.order != "rank":
+            marks.append(f"by {self.view.order}")
+        self.query_one(StatusBar).status = Status(
+            file=session.file,
+            topology=clean(caption(plan).replace("×", "x") if self._ascii else caption(plan), self._ascii),
+            mode=plan.placement_mode or plan.mode,
+            marks=tuple(marks),
+            live=self.live_words,
+            live_ok=self.live_ok,
+            errors=session.errors,
+            warnings=session.warnings,
+            ascii=self._ascii,
+        )
+
+    def _inspection(self, place: Place, width: int, *, compact: bool = False) -> Inspection:
+        return inspect(
+            self.session.plan,
+            place,
+            locate=self.session.locate,
+            observation=self.observation,
+            history=self.history,
+            width=width,
+            ascii=self._ascii,
+            compact=compact,
+        )
+
+    def _inspect(self) -> None:
+        panel = self.query_one(InspectorPanel)
+        if panel.display and self.session.plan.nodes:
+            width = max(20, panel.content_size.width)
+            compact = self.size.height < 30
+            panel.show(self._inspection(self.grid.emphasis.cursor, width, compact=compact), self._palette)
+
+    # What widgets say
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.call_after_refresh(self._resized)
+
+    def _resized(self) -> None:
+        drawing = self.grid.drawing
+        if drawing is None or drawing.requested_width != self.grid.size.width:
+            self._draw()
+            self._fill_panels()
+        self._inspect()
+
+    def on_grid_view_moved(self) -> None:
+        self._inspect()
+
+    def on_grid_view_jump(self, event: GridView.Jump) -> None:
+        targets = self._inspection(event.place, 80).targets
+        if targets:
+            self._show_rule(targets[0][1])
+        else:
+            self.notify("nothing is placed here", markup=False)
+
+    def _show_rule(self, path: Path) -> None:
+        place = self.session.locate(path)
+        if place is not None:
+            self.action_view_yaml()
+            self.query_one(YamlView).go_to(*place)
+
+    def on_component_list_chosen(self, event: ComponentList.Chosen) -> None:
+        self._highlight(None if event.component == self.view.component else event.component)
+
+    def on_problem_list_chosen(self, event: ProblemList.Chosen) -> None:
+        self._show_problem(event.problem)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        event.input.display = False
+        self.grid.focus()
+        self._find(event.value)
+
+    def on_key(self, event: events.Key) -> None:
+        field = self.query_one("#find", Input)
+        if event.key == "escape" and field.has_focus:
+            event.stop()
+            field.display = False
+            self.grid.focus()
+
+    # What the user does
+
+    @property
+    def _showing(self) -> str:
+        return self.query_one("#views", ContentSwitcher).current or "grid"
+
+    def action_zoom_in(self) -> None:
+        self._zoom(-1)
+
+    def action_zoom_out(self) -> None:
+        self._zoom(1)
+
+    def _zoom(self, steps: int) -> None:
+        position = DENSITIES.index(self.view.density) + steps
+        if 0 <= position < len(DENSITIES):
+            self.view = replace(self.view, density=DENSITIES[position])
+            self._draw()
+            self._fill_panels()
+
+    def action_next_component(self) -> None:
+        names: Sequence[str | None] = [None, *self.session.plan.components]
+        self._highlight(names[(names.index(self.view.component) + 1) % len(names)])
+
+    def _highlight(self, component: str | None) -> None:
+        self.view = replace(self.view, component=component)
+        self.grid.emphasise(component=component, hits=self.view.hits.places)
+        self._fill_panels()
+
+    def action_view_plan(self) -> None:
+        self.query_one("#views", ContentSwitcher).current = "grid"
+        self.grid.focus()
+
+    def action_view_yaml(self) -> None:
+        self._fill_yaml()
+        self.query_one("#views", ContentSwitcher).current = "yaml"
+        self.query_one(YamlView).focus()
+
+    def action_next_problem(self) -> None:
+        problems = self.session.problems
+        if not problems:
+            self.notify("there are no problems", markup=False)
+            return
+        self._problem = (self._problem + 1) % len(problems)
+        self._show_problem(problems[self._problem])
+
+    def _show_problem(self, problem: Problem) -> None:
+        self.action_view_yaml()
+        if problem.line is not None:
+            self.query_one(YamlView).go_to(problem.line, problem.column or 1)
+
+    def action_toggle_side(self) -> None:
+        self.toggle_class("-no-side")
+        self.call_after_refresh(self._resized)
+
+    def action_details(self) -> None:
+        width = max(30, min(110, self.size.width * 9 // 10 - 8))
+        place = self.grid.emphasis.cursor
+        lines = list(self._inspection(place, width).lines)
+        for occupant in self._occupants(place):
+            heading = (Run(f"environment of {occupant[0]} rank {occupant[1]}", Style("node", bold=True)),)
+            environment = environment_lines(self.session.plan, *occupant, width, ascii=self._ascii)
+            lines += [(), heading, *environment]
+        name = self.session.plan.nodes[place.node].name if self.session.plan.nodes else ""
+        self.app.push_screen(DetailsScreen(name, text_of_lines(lines, self._palette)))
+
+    def _occupants(self, place: Place, most: int = 8) -> list[tuple[str, int]]:
+        plan = self.session.plan
+        if not plan.nodes:
+            return []
+        found = [
+            (one.component, one.rank)
+            for device in plan.devices_of(place.node)
+            if Place(device.node, device.kind, device.index) == place
+            for one in device.occupants
+        ]
+        return found[:most]
+
+    def action_find(self) -> None:
+        field = self.query_one("#find", Input)
+        field.display = True
+        field.value = ""
+        field.focus()
+
+    def _find(self, query: str) -> None:
+        hits = find(self.session.plan, query, observation=self.observation) if query.strip() else NOTHING
+        if hits.message:
+            self.notify(hits.message, severity="warning", markup=False)
+            return
+        narrowed = self.view.narrowed
+        self.view = replace(self.view, hits=hits, at=-1)
+        if narrowed:
+            self._draw()
+        self.grid.emphasise(component=self.view.component, hits=self.view.hits.places)
+        self._update_status()
+        if hits.places:
+            self.action_find_next()
+
+    def action_find_next(self) -> None:
+        self._step_hits(1)
+
+    def action_find_previous(self) -> None:
+        self._step_hits(-1)
+
+    def _step_hits(self, steps: int) -> None:
+        stops = self.view.hits.stops()
+        if not stops:
+            self.notify("nothing was searched for: press / first", markup=False)
+            return
+        at = (self.view.at + steps) % len(stops) if self.view.at >= 0 or steps > 0 else len(stops) - 1
+        self.view = replace(self.view, at=at)
+        self.action_view_plan()
+        self.grid.set_cursor(stops[at])
+        self.show_live_words(self.live_words, self.live_ok)
+        self.notify(f"{self.view.hits.about}: {at + 1} of {len(stops)}", timeout=2, markup=False)
+
+    def action_filter(self) -> None:
+        if not self.view.hits.places:
+            self.notify("nothing to filter by: press / first", markup=False)
+            return
+        self.view = replace(self.view, filtered=not self.view.filtered)
+        self._draw()
+
+    def action_sort(self) -> None:
+        self.view = replace(self.view, order=self.view.next_order())
+        self._draw()
+        self.notify(f"nodes by {self.view.order}", timeout=2, markup=False)
+
+    def action_clear(self) -> None:
+        self.view = View(self.view.density)
+        self._draw()
+        self._fill_panels()
+        self.action_view_plan()
+
+    def action_copy(self) -> None:
+        drawing = self.grid.drawing
+        if drawing is not None:
+            self.app.copy_to_clipboard(to_text(drawing))
+            self.notify(
+                "the grid is on the clipboard, if the terminal takes OSC 52; x saves it to a file", markup=False
+            )
+
+    def exported(self, as_svg: bool) -> str:
+        """The grid as a file's content."""
+        drawing = self.grid.drawing
+        if drawing is None:
+            return ""
+        return to_svg(drawing, title=self.session.file) if as_svg else to_text(drawing)

@@ -1,0 +1,1 @@
+"""Widgets of the dashboard, one per file."""

@@ -1,0 +1,17 @@
+"""Everything about the device under the cursor."""
+
+from __future__ import annotations
+
+from textual.widgets import Static
+
+from placetui.grid.inspector import Inspection
+from placetui.tui.content import text_of_lines
+from placetui.tui.themes import GridPalette
+
+
+class InspectorPanel(Static):
+    """Lines that follow the cursor."""
+
+    def show(self, inspection: Inspection, palette: GridPalette) -> None:
+        """Write what is known."""
+        self.update(text_of_lines(inspection.lines, palette))

@@ -1,0 +1,87 @@
+"""The top line: what is open, what it is drawn on, what is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.text import Text
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from placetui.grid import clean
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the top line says."""
+
+    file: str = ""
+    topology: str = ""
+    """`2 nodes × 8 GPUs (assumed)`."""
+
+    mode: str = ""
+    marks: tuple[str, ...] = ()
+    """Words that must not be missed: `old`, `tried`, `filtered`."""
+
+    live: str = ""
+    live_ok: bool = True
+    errors: int = 0
+    warnings: int = 0
+    ascii: bool = False
+
+
+class StatusBar(Widget):
+    """One line, most telling parts first; what does not fit is left out from the middle."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "status-bar--name",
+        "status-bar--file",
+        "status-bar--mark",
+        "status-bar--error",
+        "status-bar--ok",
+        "status-bar--muted",
+    }
+
+    status: reactive[Status] = reactive(Status())
+
+    def render(self) -> Text:
+        """The line."""
+        status, width = self.status, self.size.width
+        left, right = self._left(status), self._right(status)
+        middles = [self._middle(status, drop) for drop in ((), ("mode",), ("mode", "topology"))]
+        fitting = [text for text in middles if left.cell_len + text.cell_len + right.cell_len + 2 <= width]
+        middle = fitting[0] if fitting else Text()
+        if not fitting:
+            left.truncate(max(8, width - right.cell_len - 1), overflow="ellipsis")
+        room = width - left.cell_len - right.cell_len - middle.cell_len
+        return Text.assemble(left, middle, " " * max(1, room), right, no_wrap=True, end="")
+
+    def _style(self, name: str) -> str:
+        return str(self.get_component_rich_style(f"status-bar--{name}", partial=True))
+
+    def _left(self, status: Status) -> Text:
+        text = Text.assemble((" placetui ", self._style("name")), "  ")
+        text.append(clean(status.file, status.ascii) or "no file", self._style("file"))
+        for mark in status.marks:
+            text.append(f"  {mark} ", self._style("mark"))
+        return text
+
+    def _middle(self, status: Status, drop: tuple[str, ...]) -> Text:
+        text = Text()
+        for name, words in (("topology", status.topology), ("mode", status.mode), ("live", status.live)):
+            if words and name not in drop:
+                muted = name != "live" or status.live_ok
+                text.append("   ")
+                text.append(words, self._style("muted" if muted else "error"))
+        return text
+
+    def _right(self, status: Status) -> Text:
+        if not status.errors and not status.warnings:
+            return Text("ok " if status.ascii else "✔ fine ", self._style("ok"))
+        text = Text()
+        if status.errors:
+            text.append(f"{status.errors} error{'s' * (status.errors != 1)} ", self._style("error"))
+        if status.warnings:
+            text.append(f"{status.warnings} warning{'s' * (status.warnings != 1)} ", self._style("mark"))
+        return text

@@ -1,0 +1,59 @@
+"""The file's text, coloured, with its problems marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.widgets import TextArea
+
+from placetui.placement.problems import Problem
+
+
+class YamlView(TextArea):
+    """A read-only editor pane."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"yaml-view--error", "yaml-view--warning"}
+    """
+    | Class | Description |
+    | :- | :- |
+    | `yaml-view--error` | A line with an error. |
+    | `yaml-view--warning` | A line with a warning. |
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(
+            "", language="yaml", theme="css", read_only=True, show_line_numbers=True, soft_wrap=False, id=id
+        )
+        self._marked: dict[int, Problem] = {}
+
+    def show(self, text: str, problems: Sequence[Problem]) -> None:
+        """Show a text; errors win over warnings on the same line."""
+        marked: dict[int, Problem] = {}
+        for problem in problems:
+            if problem.line is not None and (problem.severity == "error" or problem.line - 1 not in marked):
+                marked[problem.line - 1] = problem
+        self._marked = marked
+        if text != self.text:
+            self.load_text(text)
+        self._line_cache.clear()
+        self.refresh()
+
+    def get_line(self, line_index: int) -> Text:
+        """A line of the text, problems standing out."""
+        line = super().get_line(line_index)
+        problem = self._marked.get(line_index)
+        if problem is not None:
+            style = self.get_component_rich_style(f"yaml-view--{problem.severity}", partial=True)
+            line.stylize(style)
+            arrow = "   ← " if self.app.ansi_color is not True else "   <- "
+            line.append(f"{arrow}{problem.severity}[{problem.rule}]: {problem.message}", style)
+        return line
+
+    def go_to(self, line: int, column: int = 1) -> None:
+        """Put the cursor on a line, counted from 1."""
+        self.move_cursor((max(0, line - 1), max(0, column - 1)))
+        middle = max(0, line - 1 - self.content_size.height // 2)
+        # Lines start at the left edge: a problem reads better with what stands before it.
+        self.call_after_refresh(self.scroll_to, x=0, y=middle, animate=False)
