@@ -8,8 +8,8 @@ READY = $(VENV)/.ready
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -e 's/:.*## /|/' | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
-run: $(READY) ## check the sample files that are meant to be fine
-	$(VENV)/bin/placetui check $$(ls sample_configs/*.yaml | grep -v '/broken-')
+run: $(READY) ## open the dashboard on a sample, with a simulated cluster behind it
+	$(VENV)/bin/placetui sample_configs/collocated.yaml --demo
 
 test: lint types pytest ## lint, types and every test that is not slow
 

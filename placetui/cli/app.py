@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -47,6 +48,8 @@ def run(arguments: Sequence[str]) -> int:
     bridge = _bridge() if args.demo else None
     from placetui.tui.app import Dashboard
 
+    # Plans and observations are large and free of cycles: looking through them too often would stall the screen.
+    gc.set_threshold(50_000, 20, 50)
     app = Dashboard(session, _options(args, settings, problems, bridge))
     try:
         code = app.run(mouse=settings.mouse and not args.no_mouse)
@@ -125,7 +128,7 @@ def _choices(recent: Sequence[str]) -> Iterator[Choice]:
         if os.path.isfile(path):
             yield Choice(path, _about(path), recent=True)
     for sample in resources.samples():
-        if not sample.name.startswith("broken-"):
+        if not sample.name.startswith("broken-") and str(sample) not in recent:
             yield Choice(str(sample), _about(str(sample)))
 
 

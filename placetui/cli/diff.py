@@ -16,6 +16,7 @@ from placetui.cli.options import (
 )
 from placetui.placement.diff import diff_plans
 from placetui.placement.diff_text import difference_lines
+from placetui.placement.wording import one_line
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -39,5 +40,5 @@ def run(arguments: Sequence[str]) -> int:
     if args.json:
         print(json.dumps(difference.to_dict(), indent=2, ensure_ascii=False))
     else:
-        print("\n".join(difference_lines(difference)))
+        print("\n".join(map(one_line, difference_lines(difference))))
     return exits.PROBLEMS if difference or errors else exits.FINE

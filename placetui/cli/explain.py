@@ -19,6 +19,7 @@ from placetui.document import Document, Wishes
 from placetui.placement.explain import Locate, explain
 from placetui.placement.problems import Path, Span
 from placetui.placement.targets import UnknownTarget
+from placetui.placement.wording import one_line
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -45,12 +46,12 @@ def run(arguments: Sequence[str]) -> int:
     try:
         answer = explain(plan, " ".join(args.what), _locator(document, wishes))
     except UnknownTarget as error:
-        print(f"placetui explain: {error}\n  hint: {error.hint}", file=sys.stderr)
+        print(f"placetui explain: {one_line(str(error))}\n  hint: {one_line(error.hint)}", file=sys.stderr)
         return exits.USAGE
     if args.json:
         print(json.dumps(answer.to_dict(), indent=2, ensure_ascii=False))
     else:
-        print("\n".join(answer.lines()))
+        print("\n".join(map(one_line, answer.lines())))
     return exits.PROBLEMS if failed else exits.FINE
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 from placetui.placement.placements import Placement
@@ -19,6 +21,8 @@ SHARE_UNITS = 10_000
 
 GPU = "gpu"
 NODE = "node"
+
+_node_of = attrgetter("cluster_node_rank")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,18 @@ class Component:
     def world_size(self) -> int:
         """The processes that will run."""
         return len(self.placements)
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes that it uses."""
+        return self.placements[-1].placement_node_rank + 1 if self.placements else 0
+
+    @property
+    def num_devices(self) -> int:
+        """Devices that its ranks own, each counted once."""
+        if self.strategy == "flexible" and self.rule.segments:
+            return sum(len(segment.resources) for segment in self.rule.segments)
+        return len({(one.cluster_node_rank, index) for one in self.placements for index in one.local_hardware_ranks})
 
     @property
     def share(self) -> float | None:
@@ -177,14 +193,15 @@ class Plan:
     problems: list[Problem] = field(default_factory=list)
     services: tuple[Service, ...] = ()
 
-    @cached_property
-    def _residents(self) -> list[list[tuple[Component, Placement]]]:
-        """For each node, the ranks on it, by component in file order."""
-        residents: list[list[tuple[Component, Placement]]] = [[] for _ in self.nodes]
+    def _residents(self, node: int) -> Iterator[tuple[Component, Placement]]:
+        """The ranks on a node, by component in file order. Ranks ascend with their nodes, so they are quickly found."""
         for component in self.components.values():
-            for placement in component.placements:
-                residents[placement.cluster_node_rank].append((component, placement))
-        return residents
+            placements = component.placements
+            first = bisect_left(placements, node, key=_node_of)
+            for position in range(first, len(placements)):
+                if placements[position].cluster_node_rank != node:
+                    break
+                yield component, placements[position]
 
     @cached_property
     def _devices(self) -> dict[int, tuple[Device, ...]]:
@@ -209,7 +226,7 @@ class Plan:
         found: dict[tuple[str, int], list[tuple[Occupant, int]]] = {(GPU, i): [] for i in range(node.gpus)}
         for kind, number in node.hardware.items():
             found.update({(kind, i): [] for i in range(number)})
-        for component, placement in self._residents[node.rank]:
+        for component, placement in self._residents(node.rank):
             rank = placement.rank
             kind = self.kind_of(placement)
             units = component.rank_units[rank] if component.rank_units else None

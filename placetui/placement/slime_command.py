@@ -18,6 +18,7 @@ from placetui.placement.slime_args import (
     Argument,
     argument_name,
 )
+from placetui.placement.wording import one_line
 
 _SCRIPTS = ("train.py", "train_async.py")
 _SECRET = re.compile(r"(^|_)(wandb_key|api_key|secret|password|passwd|token)$")
@@ -180,7 +181,7 @@ def to_yaml(command: SlimeCommand) -> str:
     if command.others or command.stray:
         lines += ["", "# Of no effect on the placement:"]
         lines += [f"#   {_as_comment(one)}" for one in command.others]
-        lines += [f"#   {_on_one_line(_quoted(word))}" for word in command.stray]
+        lines += [f"#   {one_line(_quoted(word))}" for word in command.stray]
     return "\n".join(lines) + "\n"
 
 
@@ -205,14 +206,10 @@ def _scalar(value: str, *, numeric: bool = False) -> str:
 
 def _as_comment(one: Given) -> str:
     if _SECRET.search(one.name) and one.values and not one.values[0].startswith("$"):
-        return f"{_on_one_line(one.option)} (a secret, left out)"
-    return _on_one_line(" ".join([one.option, *map(_quoted, one.values)]))
+        return f"{one_line(one.option)} (a secret, left out)"
+    return one_line(" ".join([one.option, *map(_quoted, one.values)]))
 
 
 def _quoted(value: str) -> str:
     """For reading, not for running: a variable stays plain."""
     return value if re.fullmatch(r"[\w$@%+=:,./{}\[\]-]+", value) else shlex.quote(value)
-
-
-def _on_one_line(text: str) -> str:
-    return "".join(character if character.isprintable() else "·" for character in text)

@@ -73,6 +73,13 @@ def pattern_text(kind: str, owned: Sequence[Sequence[int]]) -> str:
     return f"{name} {' '.join([*sets[:MOST_PROCESSES], *more])}"
 
 
+def one_line(text: str) -> str:
+    """`text` without line breaks, escape sequences and other characters that do something: names come from files."""
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else "·" for character in text)
+
+
 def occupants_text(occupants: Iterable[Occupant]) -> Iterator[tuple[str, str]]:
     """`agent 0-199 ×200`, and the share of each: one for every component and share."""
     found: dict[tuple[str, float | None], list[int]] = {}

@@ -35,6 +35,20 @@ class Action:
 
     palette: bool = True
 
+    @property
+    def where(self) -> Literal["grid", "anywhere"]:
+        """Which view it makes sense in."""
+        return (
+            "grid"
+            if self.scope == "grid" or self.id in ("zoom_in", "zoom_out", "details", "next_component")
+            else "anywhere"
+        )
+
+    @property
+    def target(self) -> str:
+        """Namespace of its method, as Textual names them."""
+        return "screen" if self.scope == "grid" else self.scope
+
 
 ACTIONS: tuple[Action, ...] = (
     Action("cursor_left", "left,h", "left", "Move to the device on the left.", "Move", "grid", palette=False),
@@ -117,12 +131,14 @@ def by_group() -> dict[str, list[Action]]:
     return groups
 
 
-def key_names(action: Action, rebound: Mapping[str, str]) -> Iterator[str]:
+def key_names(action: Action, rebound: Mapping[str, str], ascii: bool = False) -> Iterator[str]:
     """The keys of an action as people read them."""
     for key in rebound.get(action.id, action.keys).split(","):
-        yield _SHOWN.get(key.strip(), key.strip())
+        name = key.strip()
+        yield name if ascii and name in _ARROWS else _SHOWN.get(name, name)
 
 
+_ARROWS = ("left", "right", "up", "down")
 _SHOWN = {
     "left": "←",
     "right": "→",

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
+from textual.filter import LineFilter, NoColor
 from textual.message import Message
 from textual.screen import Screen
 
@@ -21,8 +22,8 @@ from placetui.placement.layouts import ADVICE, Layout, arrange
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Problem
 from placetui.placement.topology import Node
-from placetui.tui import ascii_mode
 from placetui.tui.actions import ACTIONS, bindings
+from placetui.tui.ascii_mode import AsciiFilter, key_in_words
 from placetui.tui.live import LinkChanged, Observed
 from placetui.tui.screens.ask import AskScreen
 from placetui.tui.screens.help import HelpScreen
@@ -93,12 +94,23 @@ class Dashboard(App[int]):
         self._themes, problems = load_themes(options.user_themes)
         self._notices = [*options.notices, *problems]
         super().__init__(ansi_color=None if options.color else True)
+        self.no_color = self.no_color or not options.color
+        self._plain: list[LineFilter] = [NoColor()] if self.no_color else []
+        if options.ascii:
+            self._plain.append(AsciiFilter())
         for theme in self._themes:
             self.register_theme(theme)
-        if options.ascii:
-            ascii_mode.enable()
 
     # Start and end
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """What every line of every screen passes through: no colour or nothing but ASCII, where that is asked for."""
+        return [*super().get_line_filters(), *self._plain]
+
+    def get_key_display(self, binding: Binding) -> str:
+        """A key in the footer."""
+        shown = super().get_key_display(binding)
+        return key_in_words(shown) if self.options.ascii else shown
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Colours of the grid for themes that do not name them."""
@@ -140,7 +152,13 @@ class Dashboard(App[int]):
         """Open a session on the main screen, watch its file and its cluster."""
         self.session = session
         self._layout = None
-        main = MainScreen(session, density=self.options.density, ascii=self.options.ascii, palette=self.palette)
+        main = MainScreen(
+            session,
+            density=self.options.density,
+            ascii=self.options.ascii,
+            palette=self.palette,
+            rebound=self.options.keys,
+        )
         if self.main is None:
             self.push_screen(main)
         else:
@@ -256,7 +274,7 @@ class Dashboard(App[int]):
             return
         nodes = session.plan.nodes
         same = wanted.nodes == len(nodes) and wanted.gpus == max(node.gpus for node in nodes)
-        wishes = replace(session.wishes, mode=wanted.mode, overrides=())
+        wishes = replace(session.wishes, mode=wanted.mode, overrides=session.asked.overrides)
         if not same:
             wishes = replace(wishes, nodes=(Node(wanted.gpus),) * wanted.nodes, topology_source="flag")
         rearranged = wanted.layout is not None and wanted.layout != self._layout
@@ -268,7 +286,7 @@ class Dashboard(App[int]):
     def action_reload(self) -> None:
         if self.session is not None:
             self._layout = None
-            session = replace(self.session, wishes=Wishes(mode=None))
+            session = replace(self.session, wishes=self.session.asked)
             self._plan(session.reread)
 
     def action_export(self) -> None:
@@ -318,10 +336,13 @@ class Dashboard(App[int]):
         self.push_screen(HelpScreen(self.options.keys, self.options.ascii))
 
     def action_interrupt(self) -> None:
-        self.exit(0)
+        self._leave()
 
     async def action_quit(self) -> None:
-        """Leave, and remember how the grid was looked at."""
+        self._leave()
+
+    def _leave(self) -> None:
+        """End, and remember how the grid was looked at."""
         if self.main is not None:
             self.options.remember("density", self.main.view.density)
         self.exit(0)
@@ -353,7 +374,7 @@ class _Subscriber:
 
 def _rearranged(session: Session, wishes: Wishes, layout: Layout | None, nodes: int) -> Session:
     """The session under other wishes; a topology of another size also changes the file's number of nodes."""
-    overrides: list[Any] = []
+    overrides: list[Any] = list(wishes.overrides)
     if session.plan.mode != "slime" and wishes.nodes is not None:
         overrides.append((("cluster", "num_nodes"), nodes))
     plain = session.wish(replace(wishes, overrides=tuple(overrides)))

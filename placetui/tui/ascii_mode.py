@@ -1,17 +1,76 @@
-"""Nothing but ASCII from Textual's own widgets, as far as they can be told."""
+"""Nothing but ASCII, also from Textual's own widgets: every line of the screen passes through here."""
 
 from __future__ import annotations
 
-from textual.scrollbar import ScrollBar, ScrollBarRender
+import unicodedata
+from functools import lru_cache
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
+
+_KEYS = {
+    "⏎": "enter",
+    "↑": "up",
+    "↓": "down",
+    "←": "left",
+    "→": "right",
+    "⇤": "home",
+    "⇥": "end",
+    "␣": "space",
+    "⌫": "backspace",
+    "⌦": "delete",
+    "⇞": "pageup",
+    "⇟": "pagedown",
+}
+
+_GLYPHS = {
+    **dict.fromkeys("─━═┄┈╌▔‾", "-"),
+    **dict.fromkeys("│┃║▌▐▎▏▊▍▕", "|"),
+    **dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼╔╗╚╝", "+"),
+    **dict.fromkeys("▁", "_"),
+    # Parts of scroll bars: their colours show them.
+    **dict.fromkeys("▂▃▄▅▆▇█▋▉▀▗▖▝▘▙▟▛▜", " "),
+    **dict.fromkeys("•●○◉", "*"),
+    **dict.fromkeys("▶▸→", ">"),
+    **dict.fromkeys("◀◂←", "<"),
+    **dict.fromkeys("▲↑", "^"),
+    **dict.fromkeys("▼▾↓", "v"),
+    **dict.fromkeys("‘’", "'"),
+    **dict.fromkeys("“”", '"'),
+    "…": ".",
+    "×": "x",
+    "–": "-",
+    "−": "-",
+    "·": ".",
+    "🔎": "> ",
+}
 
 
-class AsciiScrollBarRender(ScrollBarRender):
-    """A scroll bar of blanks: its colours show it, not its glyphs."""
+class AsciiFilter(LineFilter):
+    """Puts a sign of ASCII in the place of every other character, as wide as that was."""
 
-    VERTICAL_BARS = [" "] * 8
-    HORIZONTAL_BARS = [" "] * 8
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The segments in ASCII."""
+        return [Segment(plain_text(text), style, control) for text, style, control in segments]
 
 
-def enable() -> None:
-    """For the whole program: it is one terminal."""
-    ScrollBar.renderer = AsciiScrollBarRender
+@lru_cache(maxsize=4096)
+def plain_text(text: str) -> str:
+    """A text in ASCII, as wide as it was."""
+    return text if text.isascii() else "".join(map(_plain, text))
+
+
+def _plain(character: str) -> str:
+    if character.isascii():
+        return character
+    width = cell_len(character)
+    letter = unicodedata.normalize("NFKD", character)[0]
+    known = _GLYPHS.get(character) or (letter if letter.isascii() and letter.isprintable() else "?")
+    return known.ljust(width)[:width]
+
+
+def key_in_words(key: str) -> str:
+    """A key as the footer shows it, in ASCII."""
+    return "".join(_KEYS.get(character, character) for character in key)

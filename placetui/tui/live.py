@@ -23,6 +23,12 @@ class ObservationOverlay:
     plan: Plan
     observation: Observation
 
+    def after(self, earlier: ObservationOverlay | None) -> ObservationOverlay:
+        """The same, knowing what an earlier one has worked out, as far as it still holds."""
+        if earlier is not None and earlier.plan is self.plan and earlier.observation.ranks is self.observation.ranks:
+            self.__dict__["_troubled"] = earlier._troubled
+        return self
+
     @cached_property
     def _troubled(self) -> dict[tuple[int, int], RankState]:
         """By node and GPU, the worst state of the ranks on it; GPUs whose ranks are all alive are left out."""

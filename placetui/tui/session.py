@@ -27,6 +27,9 @@ class Session:
     """Of the text as it is now."""
 
     wishes: Wishes = NO_WISHES
+    asked: Wishes = NO_WISHES
+    """What was asked for when the file was opened; `wishes` may try something else."""
+
     old: bool = False
     """Whether the file has moved on and cannot be resolved: `plan` is of an earlier text."""
 
@@ -39,7 +42,7 @@ class Session:
         """
         document = Document.from_file(file)
         plan = plan_document(document, wishes)
-        return cls(file, document, plan, tuple(plan.problems), wishes)
+        return cls(file, document, plan, tuple(plan.problems), wishes, wishes)
 
     def reread(self) -> Session:
         """The file as it is now; what is broken keeps the last good plan."""
@@ -81,4 +84,4 @@ class Session:
     @property
     def tried(self) -> bool:
         """Whether something is tried that the file does not say."""
-        return bool(self.wishes.overrides)
+        return self.wishes != self.asked

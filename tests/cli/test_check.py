@@ -179,7 +179,9 @@ def test_a_mode(run: Run) -> None:
 
 def test_values_are_overridden_and_the_file_is_not(run: Run, folder: Path) -> None:
     assert run("check", "--set", "cluster.component_placement.actor=0-3", "fine.yaml").code == 0
-    said = run("check", "--json", "fine.yaml", "--set", "cluster.num_nodes=2", "--set", "cluster.component_placement.env=0-99")
+    said = run(
+        "check", "--json", "fine.yaml", "--set", "cluster.num_nodes=2", "--set", "cluster.component_placement.env=0-99"
+    )
     assert (said.code, said.rules) == (1, ["resource_out_of_range"])
     assert (folder / "fine.yaml").read_text(encoding="utf-8") == FINE
 
@@ -230,6 +232,12 @@ def test_text_of_a_file_cannot_reach_the_terminal_as_commands(run: Run, folder: 
 PROGRAM = [sys.executable, "-m", "placetui", "check"]
 
 
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs run elsewhere find this placetui, installed or not."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(placetui.__file__).parents[1]))
+
+
 def test_a_reader_that_has_gone(folder: Path) -> None:
     (folder / "many.yaml").write_text(
         "cluster:\n  num_nodes: 1\n  component_placement:\n" + "".join(f"    c{i}: x\n" for i in range(2000)), "utf-8"
@@ -237,7 +245,9 @@ def test_a_reader_that_has_gone(folder: Path) -> None:
     for file in ("broken.yaml", "many.yaml"):
         reading, writing = os.pipe()
         os.close(reading)
-        done = subprocess.run([*PROGRAM, file], stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [*PROGRAM, file], stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        )
         os.close(writing)
         assert done.stderr == ""
         assert done.returncode in (0, 1)
@@ -259,6 +269,10 @@ def test_a_terminal_that_knows_ascii_only(folder: Path) -> None:
 
 def test_no_standard_output_at_all(folder: Path) -> None:
     done = subprocess.run(
-        ["sh", "-c", 'exec "$@" >&-', "sh", *PROGRAM, "broken.yaml"], capture_output=True, text=True, timeout=60, check=False
+        ["sh", "-c", 'exec "$@" >&-', "sh", *PROGRAM, "broken.yaml"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (1, "")

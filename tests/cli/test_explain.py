@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from placetui.cli import main
+
+ROOT = Path(__file__).parents[2]
 
 FILE = """\
 cluster:
@@ -81,3 +84,20 @@ def test_what_resolves_is_explained_in_spite_of_problems(tmp_path: Path, capsys:
 def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", str(tmp_path / "none.yaml"), "actor"]) == 2
     assert "file_not_found" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("what", ["rollout:2", "node0/gpu5", "node0", "rollout"])
+def test_every_field_is_documented(file: str, what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["explain", file, what, "--json"])
+    documented = set(re.findall(r"\w+", (ROOT / "docs" / "json.md").read_text(encoding="utf-8")))
+    assert set(json.loads(capsys.readouterr().out)) - documented == set()
+
+
+def test_names_are_never_instructions_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "escape.yaml"
+    path.write_text('cluster: {num_nodes: 1, component_placement: {"a\\e[31m\\nb": 0-3}}', encoding="utf-8")
+    assert main(["explain", str(path), "node0/gpu0"]) == 0
+    out = capsys.readouterr().out
+    assert "a·[31m·b 0" in out
+    assert "\x1b" not in out
+    assert main(["diff", str(path), str(path), "--set", "cluster.num_nodes=1"]) == 0

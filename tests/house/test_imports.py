@@ -43,7 +43,7 @@ CONTRACT = {
     "document": may("placement", "yaml"),
     "bridge": may("observe placement"),
     "telemetry": may("observe", "pynvml"),
-    "runtime": may("bridge document observe placement telemetry", "ray"),
+    "runtime": may("bridge document observe placement telemetry", "ray grpc"),
     "tui": may("document grid locations observe placement resources state", "textual rich"),
     "cli": may("bridge document grid locations observe placement resources snapshot state tui"),
     "resources": may(),

@@ -37,9 +37,7 @@ def help_text(rebound: Mapping[str, str], ascii: bool) -> Text:
     for group, actions in by_group().items():
         text.append(f"{group}\n", "bold")
         for action in actions:
-            keys = "  ".join(key_names(action, rebound))
-            if ascii:
-                keys = keys.translate(_ARROWS)
+            keys = "  ".join(key_names(action, rebound, ascii))
             text.append(f"  {keys:<20}", "bold")
             text.append(f"{action.help}\n")
         text.append("\n")
@@ -47,6 +45,3 @@ def help_text(rebound: Mapping[str, str], ascii: bool) -> Text:
     text.append("  click a device to inspect it, twice for its rule; the wheel scrolls, with shift sideways\n")
     text.append("  ctrl+p opens the command palette; tab moves between the panels")
     return text
-
-
-_ARROWS = str.maketrans({"←": "left", "→": "right", "↑": "up", "↓": "down"})

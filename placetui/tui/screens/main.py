@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
-from textual.widgets import ContentSwitcher, Footer, Input, Label
+from textual.widgets import ContentSwitcher, Input, Label
 
 from placetui.grid import DENSITIES, Density, Drawing, Place, Run, Style, caption, clean, to_svg, to_text
 from placetui.grid.find import find
@@ -21,7 +21,7 @@ from placetui.observe.delta import NOTHING as NO_OBSERVATION
 from placetui.observe.delta import changed_nodes
 from placetui.observe.history import History
 from placetui.observe.model import Observation
-from placetui.placement.problems import Path, Problem
+from placetui.placement.problems import Problem
 from placetui.tui.actions import bindings
 from placetui.tui.content import text_of_lines
 from placetui.tui.live import ObservationOverlay
@@ -31,9 +31,13 @@ from placetui.tui.themes import GridPalette
 from placetui.tui.view import NOTHING, View
 from placetui.tui.widgets.grid_view import GridView
 from placetui.tui.widgets.inspector_panel import InspectorPanel
+from placetui.tui.widgets.key_bar import KeyBar
 from placetui.tui.widgets.panels import ComponentList, LegendPanel, ProblemList
 from placetui.tui.widgets.status_bar import Status, StatusBar
 from placetui.tui.widgets.yaml_view import YamlView
+
+LONGEST_COPY = 70_000
+"""Characters that terminals take as one OSC 52 sequence."""
 
 
 class MainScreen(Screen[None]):
@@ -41,7 +45,9 @@ class MainScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("screen")
 
-    def __init__(self, session: Session, *, density: Density, ascii: bool, palette: GridPalette) -> None:
+    def __init__(
+        self, session: Session, *, density: Density, ascii: bool, palette: GridPalette, rebound: Mapping[str, str]
+    ) -> None:
         super().__init__()
         self.session = session
         self.view = View(density)
@@ -51,6 +57,7 @@ class MainScreen(Screen[None]):
         self.live_ok = True
         self._ascii = ascii
         self._palette = palette
+        self._rebound = rebound
         self._problem = -1
         if ascii:
             self.add_class("-ascii")
@@ -67,10 +74,9 @@ class MainScreen(Screen[None]):
                 yield LegendPanel(id="legend")
             with ContentSwitcher(initial="grid", id="views"):
                 yield GridView(id="grid")
-                yield YamlView(id="yaml")
         yield InspectorPanel(id="inspector")
         yield Input(placeholder="rollout 17, node5/gpu3, free, shared, a host name …", id="find", compact=True)
-        yield Footer(show_command_palette=False)
+        yield KeyBar(self._rebound, self._ascii)
 
     def on_mount(self) -> None:
         field = self.query_one("#find", Input)
@@ -122,7 +128,11 @@ class MainScreen(Screen[None]):
             self._inspect()
 
     def _overlay(self, observation: Observation | None) -> ObservationOverlay | None:
-        return None if observation is None else ObservationOverlay(self.session.plan, observation)
+        if observation is None:
+            return None
+        before = self.grid.drawing.overlay if self.grid.drawing else None
+        earlier = before if isinstance(before, ObservationOverlay) else None
+        return ObservationOverlay(self.session.plan, observation).after(earlier)
 
     def _draw(self) -> None:
         plan, width = self.session.plan, self.grid.size.width
@@ -215,24 +225,19 @@ class MainScreen(Screen[None]):
     def on_grid_view_moved(self) -> None:
         self._inspect()
 
-    def on_grid_view_jump(self, event: GridView.Jump) -> None:
-        targets = self._inspection(event.place, 80).targets
-        if targets:
-            self._show_rule(targets[0][1])
-        else:
+    async def on_grid_view_jump(self, event: GridView.Jump) -> None:
+        path = self._inspection(event.place, 80).target()
+        place = None if path is None else self.session.locate(path)
+        if place is None:
             self.notify("nothing is placed here", markup=False)
-
-    def _show_rule(self, path: Path) -> None:
-        place = self.session.locate(path)
-        if place is not None:
-            self.action_view_yaml()
-            self.query_one(YamlView).go_to(*place)
+        else:
+            (await self._show_yaml()).go_to(*place)
 
     def on_component_list_chosen(self, event: ComponentList.Chosen) -> None:
         self._highlight(None if event.component == self.view.component else event.component)
 
-    def on_problem_list_chosen(self, event: ProblemList.Chosen) -> None:
-        self._show_problem(event.problem)
+    async def on_problem_list_chosen(self, event: ProblemList.Chosen) -> None:
+        await self._show_problem(event.problem)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -275,27 +280,43 @@ class MainScreen(Screen[None]):
         self.grid.emphasise(component=component, hits=self.view.hits.places)
         self._fill_panels()
 
+    def action_jump(self) -> None:
+        self.grid.action_jump()
+
     def action_view_plan(self) -> None:
-        self.query_one("#views", ContentSwitcher).current = "grid"
+        self._switch("grid")
         self.grid.focus()
 
-    def action_view_yaml(self) -> None:
-        self._fill_yaml()
-        self.query_one("#views", ContentSwitcher).current = "yaml"
-        self.query_one(YamlView).focus()
+    def _switch(self, view: str) -> None:
+        self.query_one("#views", ContentSwitcher).current = view
+        self.query_one(KeyBar).showing = view
 
-    def action_next_problem(self) -> None:
+    async def action_view_yaml(self) -> None:
+        await self._show_yaml()
+
+    async def _show_yaml(self) -> YamlView:
+        """Open the file's text; the pane is made when it is first wanted, since it costs time."""
+        views = self.query_one("#views", ContentSwitcher)
+        if not views.query(YamlView):
+            await views.add_content(YamlView(self._ascii, id="yaml"))
+        pane = self.query_one(YamlView)
+        self._switch("yaml")
+        self._fill_yaml()
+        pane.focus()
+        return pane
+
+    async def action_next_problem(self) -> None:
         problems = self.session.problems
         if not problems:
             self.notify("there are no problems", markup=False)
             return
         self._problem = (self._problem + 1) % len(problems)
-        self._show_problem(problems[self._problem])
+        await self._show_problem(problems[self._problem])
 
-    def _show_problem(self, problem: Problem) -> None:
-        self.action_view_yaml()
+    async def _show_problem(self, problem: Problem) -> None:
+        pane = await self._show_yaml()
         if problem.line is not None:
-            self.query_one(YamlView).go_to(problem.line, problem.column or 1)
+            pane.go_to(problem.line, problem.column or 1)
 
     def action_toggle_side(self) -> None:
         self.toggle_class("-no-side")
@@ -381,9 +402,13 @@ class MainScreen(Screen[None]):
         self.action_view_plan()
 
     def action_copy(self) -> None:
-        drawing = self.grid.drawing
-        if drawing is not None:
-            self.app.copy_to_clipboard(to_text(drawing))
+        text = self.exported(as_svg=False)
+        if len(text) > LONGEST_COPY:
+            self.notify(
+                "the grid is too large for the clipboard: x saves it to a file", severity="warning", markup=False
+            )
+        else:
+            self.app.copy_to_clipboard(text)
             self.notify(
                 "the grid is on the clipboard, if the terminal takes OSC 52; x saves it to a file", markup=False
             )

@@ -12,6 +12,11 @@ from placetui.tui.themes import GridPalette
 class InspectorPanel(Static):
     """Lines that follow the cursor."""
 
+    _shown: tuple[object, ...] = ()
+
     def show(self, inspection: Inspection, palette: GridPalette) -> None:
-        """Write what is known."""
-        self.update(text_of_lines(inspection.lines, palette))
+        """Write what is known; nothing is painted when nothing changed."""
+        shown = (tuple(inspection.lines), palette)
+        if shown != self._shown:
+            self._shown = shown
+            self.update(text_of_lines(inspection.lines, palette))

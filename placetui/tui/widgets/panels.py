@@ -66,10 +66,9 @@ def _component(
     first.append_text(name)
     first.append(f" {share:>4} ", palette.rich_style(Style("share")))
     first.append(f"{clean(component.rule.text.strip(), ascii)}, {component.strategy}", muted)
-    nodes = len({placement.cluster_node_rank for placement in component.placements})
-    devices = sum(len(placement.local_hardware_ranks) for placement in component.placements)
-    held = f" on {count(devices, 'device')}," if devices else " on"
-    second = Text(f"   {count(component.world_size, 'rank')}{held} {count(nodes, 'node')}", muted, no_wrap=True)
+    held = f" on {count(component.num_devices, 'device')}," if component.num_devices else " on"
+    nodes = count(component.num_nodes, "node")
+    second = Text(f"   {count(component.world_size, 'rank')}{held} {nodes}", muted, no_wrap=True)
     return first, second
 
 

@@ -22,11 +22,12 @@ class YamlView(TextArea):
     | `yaml-view--warning` | A line with a warning. |
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, ascii: bool, *, id: str | None = None) -> None:
         super().__init__(
             "", language="yaml", theme="css", read_only=True, show_line_numbers=True, soft_wrap=False, id=id
         )
         self._marked: dict[int, Problem] = {}
+        self._arrow = "<-" if ascii else "←"
 
     def show(self, text: str, problems: Sequence[Problem]) -> None:
         """Show a text; errors win over warnings on the same line."""
@@ -47,8 +48,7 @@ class YamlView(TextArea):
         if problem is not None:
             style = self.get_component_rich_style(f"yaml-view--{problem.severity}", partial=True)
             line.stylize(style)
-            arrow = "   ← " if self.app.ansi_color is not True else "   <- "
-            line.append(f"{arrow}{problem.severity}[{problem.rule}]: {problem.message}", style)
+            line.append(f"   {self._arrow} {problem.severity}[{problem.rule}]: {problem.message}", style)
         return line
 
     def go_to(self, line: int, column: int = 1) -> None:

@@ -1,0 +1,52 @@
+"""The bottom line: the keys that are useful now. One widget; Textual's footer mounts one per key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from placetui.tui.actions import ACTIONS, Action, key_names
+
+
+class KeyBar(Widget):
+    """Keys and labels of the actions marked for it; a click does what the key does."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key", "key-bar--label"}
+
+    showing: reactive[str] = reactive("grid")
+    """Which view is open: keys of the grid are left out elsewhere."""
+
+    def __init__(self, rebound: Mapping[str, str], ascii: bool) -> None:
+        super().__init__()
+        self._rebound = rebound
+        self._ascii = ascii
+
+    def _entries(self) -> Iterator[tuple[Action, str]]:
+        for action in ACTIONS:
+            useful = (action.footer and action.where != "grid") or action.id == "view_plan"
+            if action.footer if self.showing == "grid" else useful:
+                yield action, next(key_names(action, self._rebound, self._ascii))
+
+    def render(self) -> Text:
+        """The line."""
+        key_style = self.get_component_rich_style("key-bar--key", partial=True)
+        label_style = self.get_component_rich_style("key-bar--label", partial=True)
+        text = Text(no_wrap=True, end="")
+        for action, key in self._entries():
+            text.append(f" {key}", key_style)
+            text.append(f" {action.label} ", label_style)
+        return text
+
+    async def on_click(self, event: events.Click) -> None:
+        """Do what is written under the mouse."""
+        x = 0
+        for action, key in self._entries():
+            x += len(key) + len(action.label) + 3
+            if event.x < x:
+                await self.run_action(f"{action.target}.{action.id}")
+                return
