@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 def run(arguments: Sequence[str]) -> int:
     """Run the dashboard."""
     args = _parser().parse_args(arguments)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print("placetui: the dashboard needs a terminal", file=sys.stderr)
-        print("  hint: `placetui show FILE` prints the grid, `placetui check FILE` its problems", file=sys.stderr)
-        return exits.USAGE
     # Textual is slow to import: what can be wrong is said before.
     from placetui.tui.session import Session
 
@@ -39,6 +35,10 @@ def run(arguments: Sequence[str]) -> int:
         session = Session.open(args.file, wishes) if args.file else None
     except DocumentError as error:
         print_problems(error.problems)
+        return exits.USAGE
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print("placetui: the dashboard needs a terminal", file=sys.stderr)
+        print("  hint: `placetui show FILE` prints the grid, `placetui check FILE` its problems", file=sys.stderr)
         return exits.USAGE
     if args.file:
         state.update(lambda remembered: remembered.opened(args.file))

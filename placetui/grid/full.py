@@ -35,9 +35,12 @@ class Full:
         shown = [pen.plan.nodes[node] for node in nodes]
         self.columns = columns(
             names=(
-                pen.name_width(text)
-                for node in shown
-                for text in (node.name, node.ip, pen.groups(node), *node.hardware)
+                *(
+                    pen.name_width(text)
+                    for node in shown
+                    for text in (node.name, node.ip, pen.groups(node), *node.hardware)
+                ),
+                *(len(ON_NODE) for node in shown if extents[node.rank].on_node or node.rank in pen.services),
             ),
             devices=max((max(node.gpus, *node.hardware.values(), 0) for node in shown), default=0),
             width=width,

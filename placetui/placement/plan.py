@@ -6,7 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import attrgetter
+from itertools import islice
+from operator import attrgetter, le
 from typing import Any, Literal, TypeAlias
 
 from placetui.placement.placements import Placement
@@ -73,7 +74,7 @@ class Component:
     @property
     def num_nodes(self) -> int:
         """Nodes that it uses."""
-        return self.placements[-1].placement_node_rank + 1 if self.placements else 0
+        return 1 + max((placement.placement_node_rank for placement in self.placements), default=-1)
 
     @property
     def num_devices(self) -> int:
@@ -193,12 +194,20 @@ class Plan:
     problems: list[Problem] = field(default_factory=list)
     services: tuple[Service, ...] = ()
 
-    def _residents(self, node: int) -> Iterator[tuple[Component, Placement]]:
-        """The ranks on a node, by component in file order. Ranks ascend with their nodes, so they are quickly found."""
+    @cached_property
+    def _by_node(self) -> list[tuple[Component, Sequence[Placement]]]:
+        """The ranks of each component in the order of their nodes, which nearly always is that of the ranks."""
+        found: list[tuple[Component, Sequence[Placement]]] = []
         for component in self.components.values():
-            placements = component.placements
-            first = bisect_left(placements, node, key=_node_of)
-            for position in range(first, len(placements)):
+            nodes = [placement.cluster_node_rank for placement in component.placements]
+            ascending = all(map(le, nodes, islice(nodes, 1, None)))
+            found.append((component, component.placements if ascending else sorted(component.placements, key=_node_of)))
+        return found
+
+    def _residents(self, node: int) -> Iterator[tuple[Component, Placement]]:
+        """The ranks on a node, by component in file order."""
+        for component, placements in self._by_node:
+            for position in range(bisect_left(placements, node, key=_node_of), len(placements)):
                 if placements[position].cluster_node_rank != node:
                     break
                 yield component, placements[position]
