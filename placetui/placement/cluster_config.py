@@ -150,6 +150,7 @@ class _Group:
         self.index = index
         self.label = str(self.entry["label"]) if "label" in self.entry else None
         self.ranks: tuple[int, ...] = ()
+        self.members: frozenset[int] = frozenset()
         self.env_configs: list[EnvConfig] = []
         self.robot_type: str | None = None
         self.robot_nodes: list[tuple[int, Path]] = []
@@ -182,6 +183,7 @@ class _Group:
             self.reading.memberships += len(ranks or ())
             here = len(self.reading.nodes)
             self.ranks = tuple(rank for rank in ranks or () if rank < here)
+            self.members = frozenset(self.ranks)
         self._read_env_configs(problems)
         if any(problem.severity == "error" for problem in problems[before:]):
             self._broken()
@@ -325,7 +327,7 @@ class _Group:
             where = (*path, "node_ranks")
             ranks = _node_ranks(config["node_ranks"], self.ranks, where, problems)
             self.reading.memberships += len(ranks or ())
-            outside = sorted(set(ranks or ()) - set(self.ranks))
+            outside = [rank for rank in ranks or () if rank not in self.members]
             if outside:
                 problems.error(
                     "env_rank_not_subset",
@@ -382,9 +384,9 @@ class _Group:
 def _check_robots(groups: Sequence[_Group], reading: ClusterReading, problems: Problems) -> None:
     owner: dict[tuple[int, str], _Group] = {}
     for group in groups:
-        ranks, kind = set(group.ranks), str(group.robot_type)
+        kind = str(group.robot_type)
         for node, path in group.robot_nodes:
-            if ranks and node not in ranks:
+            if group.members and node not in group.members:
                 problems.error(
                     "hardware_rank_not_in_group",
                     f"the {kind} stands on node {node}, which is not in group `{group.label}`",

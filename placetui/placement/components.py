@@ -42,6 +42,11 @@ class Placing:
         return "packed" if self.packed else self.kind
 
     @property
+    def processes(self) -> int:
+        """How many the rule asks for."""
+        return sum(len(segment.processes) for segment in self.rule.segments)
+
+    @property
     def runs(self) -> list[tuple[int, int]]:
         """(first device, number of devices) of each process."""
         return spread(self.rule.segments)
@@ -287,7 +292,7 @@ class ComponentPlacement:
         """The processes that will run."""
         placing = self._get(name)
         if placing.packed is None:
-            return sum(len(segment.processes) for segment in placing.rule.segments)
+            return placing.processes
         packed = placing.packed
         return (packed.end_hardware_rank - packed.start_hardware_rank + 1) // packed.num_hardware_per_process
 

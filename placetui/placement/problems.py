@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -135,9 +135,10 @@ def dotted(path: Path) -> str:
 
 def listing(names: Iterable[object], most: int = 8) -> str:
     """A readable list: `a, b and c`; long ones end in `and 12 more`."""
-    parts = [str(name) for name in names]
-    if len(parts) > most:
-        parts = [*parts[:most], f"{len(parts) - most} more"]
+    known = names if isinstance(names, Sequence) else list(names)
+    parts = [str(name) for name in known[:most]]
+    if len(known) > most:
+        parts.append(f"{len(known) - most} more")
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} and {parts[-1]}"

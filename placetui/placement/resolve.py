@@ -11,12 +11,13 @@ from placetui.placement.components import COMPONENTS, Placing, missing_component
 from placetui.placement.interpolation import MISSING, Reader, Unresolved, has_unresolved
 from placetui.placement.plan import Component, Plan, TopologySource, plan_nodes
 from placetui.placement.problems import PlacementError, Problem, Problems, listing, quoted
-from placetui.placement.settings import MODES, Settings, read_settings, warn_of_strangers
+from placetui.placement.settings import MODES, SECTION, Settings, read_settings, warn_of_strangers
 from placetui.placement.shares import with_shares
 from placetui.placement.topology import ACCELERATOR, CLUSTER, Cluster, Node
 
 SLIME = "slime"
 
+MOST_PROBLEMS = 1_000
 MOST_RANKS = 500_000
 """Processes of all components together."""
 
@@ -83,9 +84,11 @@ def make_plan(
         if CLUSTER not in keys:
             problems.append(_no_layout(keys))
         plan = _rlinf_plan(reader, settings, nodes, topology_source, mode, isolate_accelerator, source, problems)
-    if plan.components:
+    if plan.components and not problems.blocking:  # else a name may be of a component that could not be placed
         warn_of_strangers(settings, list(plan.components), problems)
     if plan.topology_source == "assumed":
+        if reader.has(SECTION, "topology"):  # it is wrong, and said so: what the assumed nodes lack merely follows
+            problems = Problems(problem for problem in problems if problem.rule not in _DEPENDS_ON_TOPOLOGY)
         problems = Problems(map(_mention_assumption, problems))
     return replace(plan, problems=_without_repeats(problems))
 
@@ -105,11 +108,14 @@ def _mention_assumption(problem: Problem) -> Problem:
 
 
 def _without_repeats(problems: Problems) -> list[Problem]:
-    """Components that share a rule share its problems: say them once."""
+    """Components that share a rule share its problems: say them once. Nobody reads thousands."""
     seen: dict[tuple[Any, ...], Problem] = {}
     for problem in problems:
         seen.setdefault((problem.rule, problem.path, problem.span, problem.message), problem)
-    return list(seen.values())
+    found = list(seen.values())
+    if len(found) > MOST_PROBLEMS:
+        found.sort(key=lambda problem: not problem.blocking)
+    return found[:MOST_PROBLEMS]
 
 
 # RLinf files
@@ -201,20 +207,18 @@ def _place(
     placings: Mapping[str, Placing | None], cluster: Cluster, settings: Settings, isolate: bool, problems: Problems
 ) -> dict[str, Component]:
     components: dict[str, Component] = {}
-    ranks = 0
+    ranks = sum(placing.processes for placing in placings.values() if placing)
+    if ranks > MOST_RANKS:
+        problems.error(
+            "too_many_processes",
+            f"all components together have {ranks} processes, more than {MOST_RANKS}",
+            hint="check the number of digits in their rules",
+            path=COMPONENTS,
+        )
+        return {}
     for name, placing in placings.items():
         if placing is None:
             continue
-        ranks += sum(len(segment.processes) for segment in placing.rule.segments)
-        if ranks > MOST_RANKS:
-            problems.error(
-                "too_many_processes",
-                f"the components up to `{name}` together have {ranks} processes, more than {MOST_RANKS}",
-                hint="check the number of digits",
-                path=placing.rule.path,
-                component=name,
-            )
-            break
         try:
             placements = placing.place(cluster, settings.isolates(name, isolate))
         except PlacementError as error:

@@ -16,6 +16,7 @@ SECTION = "placetui"
 MODES = ("component", "hybrid", "model_parallel", "model_parallel_eval", "multi_agent", "multi_agent_eval")
 MOST_NODES = 65_536
 MOST_GPUS = 1_024
+MOST_DEVICES = 1_000_000
 
 _KEYS = ("topology", "mode", "shares", "train", "memory", "launch")
 _NODE_KEYS = ("name", "ip", "gpus", "accelerator", "memory_gib")
@@ -86,6 +87,9 @@ def read_topology(value: Any, problems: Problems, path: Path = ()) -> list[Node]
     else:
         _invalid(f"`nodes` must be a number above 0 or a list, not `{listed!r}`", (*path, "nodes"), problems)
         return None
+    total = sum(node.gpus for node in nodes)
+    if total > MOST_DEVICES:
+        _invalid(f"{total} GPUs are more than {MOST_DEVICES}", (*path, "nodes"), problems)
     wrong = any(problem.severity == "error" for problem in problems[before:])
     return None if wrong else nodes
 
@@ -96,7 +100,7 @@ def parse_cluster(text: str) -> list[Node] | None:
     if not (first.strip().isdecimal() and second.strip().isdecimal()) or len(text) > 30:
         return None
     nodes, gpus = int(first), int(second)
-    if not (_whole(nodes, 1, MOST_NODES) and _whole(gpus, 0, MOST_GPUS)):
+    if not (_whole(nodes, 1, MOST_NODES) and _whole(gpus, 0, MOST_GPUS)) or nodes * gpus > MOST_DEVICES:
         return None
     return [Node(gpus)] * nodes
 

@@ -230,7 +230,10 @@ FRAGMENTS = st.one_of(
 )
 EDITS = st.lists(
     st.tuples(
-        st.sampled_from(["delete", "insert", "replace", "duplicate"]), st.integers(0, 4000), st.integers(1, 15), FRAGMENTS
+        st.sampled_from(["delete", "insert", "replace", "duplicate"]),
+        st.integers(0, 4000),
+        st.integers(1, 15),
+        FRAGMENTS,
     ),
     min_size=1,
     max_size=5,
@@ -241,7 +244,9 @@ def mutated(text: str, edits: list[tuple[str, int, int, str]]) -> str:
     for kind, position, length, fragment in edits:
         start = position % (len(text) + 1)
         end = min(len(text), start + length)
-        inserted = {"delete": "", "insert": fragment + text[start:end], "replace": fragment}.get(kind, text[start:end] * 2)
+        inserted = {"delete": "", "insert": fragment + text[start:end], "replace": fragment}.get(
+            kind, text[start:end] * 2
+        )
         text = text[:start] + inserted + text[end:]
     return text
 
@@ -278,17 +283,36 @@ def test_any_damage_to_a_file_is_a_problem_and_no_more(text: str, edits: list[tu
 
 
 SCALARS = st.sampled_from(
-    ["0-7", "all", "x", "", "null", "[0, 1]", "{a: 1}", "3", "-1", "1.5", "true", "???", "${nodes}", "0:0-3", "'a, b'", "node"]
+    [
+        "0-7",
+        "all",
+        "x",
+        "",
+        "null",
+        "[0, 1]",
+        "{a: 1}",
+        "3",
+        "-1",
+        "1.5",
+        "true",
+        "???",
+        "${nodes}",
+        "0:0-3",
+        "'a, b'",
+        "node",
+    ]
 )
 KEYS = st.sampled_from(
     "cluster num_nodes component_placement node_groups label node_ranks hardware type configs node_rank env_configs "
-    "env_vars placement node_group placetui topology nodes gpus_per_node mode shares train memory launch slime colocate "
-    "actor rollout reward model tensor_parallel_size runner task_type auto_scheduler".split()
+    "env_vars placement node_group placetui topology nodes gpus_per_node mode shares train memory launch slime "
+    "colocate actor rollout reward model tensor_parallel_size runner task_type auto_scheduler".split()
 )
 TREES = st.recursive(
     SCALARS,
     lambda inner: st.one_of(
-        st.dictionaries(KEYS, inner, max_size=5).map(lambda entries: "{" + ", ".join(f"{k}: {v}" for k, v in entries.items()) + "}"),
+        st.dictionaries(KEYS, inner, max_size=5).map(
+            lambda entries: "{" + ", ".join(f"{k}: {v}" for k, v in entries.items()) + "}"
+        ),
         st.lists(inner, max_size=3).map(lambda entries: "[" + ", ".join(entries) + "]"),
     ),
     max_leaves=20,

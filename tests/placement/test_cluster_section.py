@@ -113,7 +113,9 @@ ON_A = {"actor": {"node_group": "a", "placement": "0"}}
 def test_a_broken_group_is_one_problem_whoever_uses_it(fields: dict[str, Any], rule: str, path: str) -> None:
     entry = group(**fields)
     label = entry["label"]
-    components = {"actor": "0-7"} if label in ("cluster", "node") else ON_A | {"env": {"node_group": "a", "placement": "x"}}
+    components = (
+        {"actor": "0-7"} if label in ("cluster", "node") else ON_A | {"env": {"node_group": "a", "placement": "x"}}
+    )
     problem = only(plan_of(components, [entry]))
     assert (problem.rule, problem.to_dict()["path"]) == (rule, path)
     assert problem.severity == "error"
@@ -208,7 +210,14 @@ def test_components_directly_under_cluster() -> None:
     assert "component_placement" in problem.hint
 
 
-@pytest.mark.parametrize(("section", "rule"), [(None, "component_placement_not_mapping"), ([], "component_placement_not_mapping"), ("0-7", "component_placement_not_mapping")])
+@pytest.mark.parametrize(
+    ("section", "rule"),
+    [
+        (None, "component_placement_not_mapping"),
+        ([], "component_placement_not_mapping"),
+        ("0-7", "component_placement_not_mapping"),
+    ],
+)
 def test_components_are_a_mapping(section: Any, rule: str) -> None:
     assert only(plan_of(section)).rule == rule
 
@@ -222,7 +231,11 @@ def test_no_components_at_all_is_fine() -> None:
 
 def test_too_few_nodes_is_the_only_problem() -> None:
     groups = [group(node_ranks="0"), group(label="b", node_ranks="2-3")]
-    components = {"actor": "0-31", "env": {"node_group": "b", "placement": "0-15"}, "x": {"node_group": "a", "placement": "0-9"}}
+    components = {
+        "actor": "0-31",
+        "env": {"node_group": "b", "placement": "0-15"},
+        "x": {"node_group": "a", "placement": "0-9"},
+    }
     problem = only(plan_of(components, groups, num_nodes=4))
     assert problem.rule == "not_enough_nodes"
     assert "2 nodes" in problem.message
@@ -261,6 +274,12 @@ def test_all_problems_of_a_file_at_once() -> None:
     by_rule = {problem.rule: problem for problem in plan.problems}
     assert by_rule["resource_out_of_range"].component == "actor"
     assert by_rule["duplicate_component"].at_key
+
+
+def test_thousands_of_problems_are_cut_and_errors_come_first() -> None:
+    plan = plan_of({f"c{number},": "x" for number in range(3_000)})
+    assert len(plan.problems) == 1_000
+    assert {problem.severity for problem in plan.problems} == {"error"}
 
 
 def test_components_of_one_key_have_their_problem_once() -> None:
@@ -362,7 +381,7 @@ def test_labels_are_compared_to_the_letter(label: Any) -> None:
 
 # Model-parallel surprises
 
-SIZES = {"actor": {"model": {}}, "rollout": {}, "algorithm": {"recompute_logprobs": True}}
+SIZES: dict[str, Any] = {"actor": {"model": {}}, "rollout": {}, "algorithm": {"recompute_logprobs": True}}
 
 
 @pytest.mark.parametrize(
@@ -386,7 +405,9 @@ def test_what_the_model_parallel_modes_pass_over(components: dict[str, Any], rul
 
 def test_a_rollout_that_is_no_multiple_of_its_size() -> None:
     sizes = SIZES | {"rollout": {"tensor_parallel_size": 2}}
-    plan = plan_of({"actor": "0-3", "rollout": "4-6", "inference": "8-11", "reward": "0"}, mode="model_parallel", **sizes)
+    plan = plan_of(
+        {"actor": "0-3", "rollout": "4-6", "inference": "8-11", "reward": "0"}, mode="model_parallel", **sizes
+    )
     assert warning(plan).rule == "mp_rollout_uneven"
     assert plan.components["rollout"].world_size == 1
 
@@ -394,7 +415,7 @@ def test_a_rollout_that_is_no_multiple_of_its_size() -> None:
 def test_the_sections_of_a_model_are_needed_but_not_read_as_a_whole() -> None:
     components = {"actor,rollout,reward": "0-7"}
     assert {one.rule for one in plan_of(components, mode="model_parallel").problems} == {"mp_missing_section"}
-    sizes = {
+    sizes: dict[str, Any] = {
         "actor": {"model": {"path": "${oc.env:HOME}/model", "tensor_model_parallel_size": "${size}"}},
         "rollout": {"model_dir": "???", "tensor_parallel_size": 1},
         "size": 2,

@@ -118,10 +118,12 @@ def test_resolving_again_and_again_keeps_nothing_more() -> None:
 
 
 def test_many_components_are_kept_as_well() -> None:
-    rules = {f"c{number}": f"0:0-{number}" for number in range(100)}
+    rules: dict[str, Any] = {f"c{number}": f"0:0-{number}" for number in range(100)}
     before = plan_of(1, **rules)
     after = plan_of(1, **rules | {"c7": "1"})
-    assert all(after.components[name].placements is before.components[name].placements for name in rules if name != "c7")
+    assert all(
+        after.components[name].placements is before.components[name].placements for name in rules if name != "c7"
+    )
 
 
 # What it costs
@@ -182,7 +184,7 @@ def test_the_cost_of_many_robots_is_linear() -> None:
 
 
 def test_one_changed_rule_costs_one_component() -> None:
-    rules = {f"c{number}": f"0-{511 - number}" for number in range(8)}
+    rules: dict[str, Any] = {f"c{number}": f"0-{511 - number}" for number in range(8)}
     all_of_them = calls_during(lambda: plan_of(64, **rules))
     one = calls_during(lambda: plan_of(64, **rules | {"c3": "0-499"}))
     assert one < all_of_them / 3

@@ -102,9 +102,7 @@ def test_the_fields_are_the_eleven_of_the_contract() -> None:
 
 @pytest.mark.parametrize("case", by_id(CONFIGS))
 def test_a_configuration_resolves_as_recorded(case: dict[str, Any]) -> None:
-    plan = make_plan(
-        case["config"], nodes=nodes_of(case), mode=case["kind"], isolate_accelerator=isolate_of(case)
-    )
+    plan = make_plan(case["config"], nodes=nodes_of(case), mode=case["kind"], isolate_accelerator=isolate_of(case))
     check_plan(plan, case)
 
 

@@ -12,7 +12,7 @@ from placetui.placement.interpolation import MISSING, Reader, Unresolved, has_un
 from placetui.placement.problems import Problem, Problems
 from placetui.placement.resolve import make_plan
 
-CONFIG: dict[str, Any] = {
+CONFIG: dict[Any, Any] = {
     "a": {"b": 3, "c": "x", "list": [10, {"deep": "0-3"}], "none": None, "flag": True, "self": "${a.b}"},
     "name": "b",
     7: "seven",

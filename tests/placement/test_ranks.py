@@ -123,9 +123,7 @@ def test_processes_are_spread_evenly(text: str, runs: list[tuple[int, int]]) -> 
 
 
 @given(
-    st.lists(
-        st.tuples(st.integers(1, 6), st.integers(1, 4), st.booleans(), st.integers(0, 2)), min_size=1, max_size=6
-    )
+    st.lists(st.tuples(st.integers(1, 6), st.integers(1, 4), st.booleans(), st.integers(0, 2)), min_size=1, max_size=6)
 )
 def test_every_process_gets_devices_and_every_device_a_process(pieces: list[tuple[int, int, bool, int]]) -> None:
     """Generated rules are right by construction; what comes out covers what was written, in order."""
@@ -236,10 +234,10 @@ def test_any_text_is_parsed_or_refused(text: str, total: int | None) -> None:
     try:
         segments = parse_rule(text, total)
     except RankError as error:
-        assert error.problem.message
-        span = error.problem.span
-        assert span is None or 0 <= span[0] <= span[1] <= len(text)
+        problem = error.problem
+    else:
+        assert segments[0].processes.start == 0
+        assert total is None or segments[-1].resources[-1] < total
         return
-    assert segments[0].processes.start == 0
-    if total is not None:
-        assert segments[-1].resources[-1] < total
+    assert problem.message
+    assert problem.span is None or 0 <= problem.span[0] <= problem.span[1] <= len(text)

@@ -71,6 +71,7 @@ def test_forms_of_a_topology(topology: Any, nodes: list[Node]) -> None:
         ({"nodes": [{"accelerator": ["NPU"]}]}, "topology_invalid", ("nodes", 0, "accelerator")),
         ({"gpus_per_node": 1.5}, "topology_invalid", ("gpus_per_node",)),
         ({"gpus_per_node": 10**9}, "topology_invalid", ("gpus_per_node",)),
+        ({"nodes": 65_536, "gpus_per_node": 1_024}, "topology_invalid", ("nodes",)),
         ({"memory_gib": "80"}, "topology_invalid", ("memory_gib",)),
         ({"memory_gib": 0}, "topology_invalid", ("memory_gib",)),
         ({"memory_gib": float("nan")}, "topology_invalid", ("memory_gib",)),
@@ -108,6 +109,7 @@ def test_an_unknown_field_of_a_topology_is_a_warning() -> None:
         ("conf.yaml", None),
         ("99999999x8", None),
         ("2x99999", None),
+        ("65536x1024", None),
         ("9" * 5000 + "x8", None),
         ("²x8", None),
     ],
@@ -127,6 +129,13 @@ def test_the_topology_that_applies_is_the_first_of_flag_file_and_assumption() ->
     assert (assumed.topology_source, [node.gpus for node in assumed.nodes]) == ("assumed", [8, 8])
 
 
+def test_a_wrong_topology_is_the_only_problem() -> None:
+    assert (
+        only(plan_of({"topology": {"nodes": "2", "gpus_per_node": 16}}, {"actor": "0-31"})).rule == "topology_invalid"
+    )
+    assert only(plan_of({"topology": "${nowhere}"}, {"actor": "0-31"})).rule == "interpolation"
+
+
 def test_a_problem_that_depends_on_the_assumption_says_so() -> None:
     assert "--cluster" in only(plan_of({}, {"actor": "0-8"})).hint
     assert "--cluster" not in only(plan_of({}, {"actor": "0-8"}, nodes=[Node(8)])).hint
@@ -136,7 +145,7 @@ def test_a_problem_that_depends_on_the_assumption_says_so() -> None:
 
 
 def test_the_mode_that_applies_is_the_first_of_flag_section_task_and_hybrid() -> None:
-    runner = {"runner": {"task_type": "reasoning_eval"}}
+    runner: dict[str, Any] = {"runner": {"task_type": "reasoning_eval"}}
     assert plan_of({"mode": "component"}, mode="hybrid", **runner).mode == "hybrid"
     assert plan_of({"mode": "component"}, **runner).mode == "component"
     assert plan_of({}, **runner).mode == "model_parallel_eval"
@@ -183,7 +192,9 @@ def test_placement_mode_is_null_for_the_base_class() -> None:
 # Shares, training, memory, launch
 
 
-@pytest.mark.parametrize("share", [0, -0.5, "0.5", True, None, float("nan"), float("inf"), 1e308, 0.00001, [1], 10**200])
+@pytest.mark.parametrize(
+    "share", [0, -0.5, "0.5", True, None, float("nan"), float("inf"), 1e308, 0.00001, [1], 10**200]
+)
 def test_a_share_is_a_number_above_zero(share: Any) -> None:
     problem = only(plan_of({"shares": {"actor": share}}))
     assert problem.rule == "share_invalid"
@@ -261,12 +272,19 @@ def test_names_that_are_no_component_are_warned_of(key: str) -> None:
     assert "`actor`" in problem.hint
 
 
+def test_a_component_that_could_not_be_placed_is_still_one() -> None:
+    section = {"shares": {"env": 0.5}, "launch": {"env": {}}, "train": ["env"]}
+    assert only(plan_of(section, {"actor": "0-7", "env": "x"})).rule == "rank_format"
+
+
 def test_training_that_is_no_component_is_warned_of_only_when_written() -> None:
     assert only(plan_of({"train": ["policy"]}, {"actor": "0"})).rule == "unknown_component"
     assert plan_of({}, {"env": "0"}).problems == []
 
 
-@pytest.mark.parametrize("section", ["x", 3, ["mode"], {"shares": 3}, {"memory": "x"}, {"launch": [1]}, {"launch": {"actor": 1}}])
+@pytest.mark.parametrize(
+    "section", ["x", 3, ["mode"], {"shares": 3}, {"memory": "x"}, {"launch": [1]}, {"launch": {"actor": 1}}]
+)
 def test_what_should_be_a_mapping(section: Any) -> None:
     problem = only(plan_of(section))
     assert problem.rule == "not_a_mapping"

@@ -110,9 +110,7 @@ def test_a_device_promised_more_than_once() -> None:
 
 
 def test_oversubscription_is_said_once_for_each_set_of_components() -> None:
-    plan = plan_of(
-        {"actor": "0-7", "rollout": "0-3", "env": "4-7"}, shares={"actor": 0.8, "rollout": 0.3, "env": 0.4}
-    )
+    plan = plan_of({"actor": "0-7", "rollout": "0-3", "env": "4-7"}, shares={"actor": 0.8, "rollout": 0.3, "env": 0.4})
     assert [problem.rule for problem in plan.problems] == ["oversubscribed", "oversubscribed"]
     assert "GPU 4" in plan.problems[1].message
 
@@ -150,12 +148,12 @@ def test_oversubscribed_nodes_are_named_past_nodes_without_gpus() -> None:
 def rules(draw: st.DrawFn, total: int) -> str:
     """A rule that is right, over `total` devices."""
     resource = process = 0
-    segments = []
+    segments: list[str] = []
     while resource < total and (not segments or draw(st.booleans())):
         first = draw(st.integers(resource, total - 1))
         size = draw(st.integers(1, total - first))
         divisors = [number for number in range(1, size + 1) if size % number == 0]
-        processes = draw(st.one_of(st.sampled_from(divisors), st.integers(1, 4).map(lambda factor: size * factor)))
+        processes = draw(st.sampled_from([*divisors, 2 * size, 3 * size, 4 * size]))
         segments.append(f"{first}-{first + size - 1}:{process}-{process + processes - 1}")
         resource, process = first + size, process + processes
     return ",".join(segments)
