@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from placetui.placement.cluster_config import MOST_MEMBERSHIPS, ClusterReading
 from placetui.placement.interpolation import MISSING, Reader, Unresolved
+from placetui.placement.node_groups import MOST_MEMBERSHIPS, ClusterReading
 from placetui.placement.placements import Placement, PlacementMode
 from placetui.placement.plan import Rule
 from placetui.placement.problems import Path, PlacementError, Problem, Problems, count, listing, quoted
@@ -163,6 +163,15 @@ def _read_rule(
         rule_path, text = path, value
     if isinstance(text, Unresolved) or any(label in reading.broken for label in labels):
         return None
+    if isinstance(text, list):
+        problems.error(
+            "rank_format",
+            f"a rule is a text, not the list `{shorten(str(text))}`",
+            hint=f'write `"{",".join(map(str, text))}"`' if text else "write for example `0-7`",
+            path=rule_path,
+            component=component,
+        )
+        return None
     return _parse(str(text), rule_path, labels, names, cluster, reading, problems)
 
 
@@ -313,7 +322,8 @@ def missing_components(reader: Reader) -> Problem:
         hint = f"put {listing(quoted(keys))} below `component_placement:`"
     else:
         hint = "add `component_placement:` and below it for example `actor: 0-7`"
-    return Problem("missing_field", "the `cluster` section lacks `component_placement`", hint=hint, path=(CLUSTER,))
+    message = "the `cluster` section lacks `component_placement`"
+    return Problem("missing_field", message, hint=hint, path=(CLUSTER,), at_key=True)
 
 
 def with_packed(placing: Placing, packed: PackedPlacementStrategy, *reasons: str) -> Placing:

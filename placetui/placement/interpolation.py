@@ -77,6 +77,10 @@ class Reader:
         """Whether there is a value other than null at `path`, without reading what is below."""
         return self._find(path, expand=True) not in (MISSING, None)
 
+    def is_section(self, *path: str | int) -> bool:
+        """Whether there is a mapping at `path`, or something of which a problem is already known."""
+        return isinstance(self._find(path, expand=True), Mapping | Unresolved)
+
     def _find(self, path: Path, *, expand: bool = False) -> Any:
         try:
             found = self._walk(path, ())

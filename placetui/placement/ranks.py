@@ -45,7 +45,7 @@ class _Rules:
     out_of_range: str
 
 
-_PROCESS = _Rules("process", "process_range_reversed", "process_out_of_range")
+_PROCESS = _Rules("process", "process_range_reversed", "")  # processes have no bounds
 _NODE = _Rules("node", "node_ranks_reversed", "node_ranks_out_of_range")
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from placetui.placement.cluster_config import READ, ClusterReading, read_cluster, warn_of_misspelled
+from placetui.placement.cluster_config import READ, read_cluster, warn_of_misspelled
 from placetui.placement.components import COMPONENTS, Placing, missing_components, read_components
 from placetui.placement.interpolation import MISSING, Reader, Unresolved, has_unresolved
+from placetui.placement.node_groups import ClusterReading
 from placetui.placement.plan import Component, Plan, TopologySource, plan_nodes
 from placetui.placement.problems import PlacementError, Problem, Problems, listing, quoted
 from placetui.placement.settings import MODES, SECTION, Settings, read_settings, warn_of_strangers
@@ -101,7 +102,7 @@ def _no_layout(keys: Sequence[str]) -> Problem:
 
 
 def _mention_assumption(problem: Problem) -> Problem:
-    if problem.rule not in _DEPENDS_ON_TOPOLOGY:
+    if problem.rule not in _DEPENDS_ON_TOPOLOGY or problem.path[:2] != COMPONENTS:
         return problem
     more = "the topology is assumed: `--cluster NxG` or `placetui.topology` name the real one"
     return replace(problem, hint=f"{problem.hint}; {more}" if problem.hint else more)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from placetui.placement.interpolation import Reader, Unresolved, has_unresolved
 from placetui.placement.placements import AcceleratorType
 from placetui.placement.problems import Path, Problems, listing, quoted
+from placetui.placement.ranks import shorten
 from placetui.placement.shares import DEFAULT_TRAIN
 from placetui.placement.topology import DEFAULT_GPUS, Node
 
@@ -202,8 +203,36 @@ def _launch(value: Any, problems: Problems) -> dict[str, Mapping[str, Any]]:
     for name, entry in value.items():
         if _is_mapping(entry, (*path, name), problems):
             _check_keys(entry, _LAUNCH_KEYS, (*path, name), problems)
-            found[name] = entry
+            found[name] = {key: one for key, one in entry.items() if _launch_value(name, key, one, problems)}
     return found
+
+
+_LAUNCH_VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "worker": (lambda value: isinstance(value, str) and value.count(":") == 1, '"my_package.workers:Trainer"'),
+    "kwargs": (lambda value: isinstance(value, Mapping), "{learning_rate: 0.1}"),
+    "env": (lambda value: isinstance(value, Mapping), "{NCCL_DEBUG: INFO}"),
+    "num_cpus": (lambda value: _number(value) and value >= 0, "0.8"),
+    "max_restarts": (lambda value: _whole(value, -1, 1_000_000), "0"),
+    "isolate_accelerator": (lambda value: isinstance(value, bool), "true"),
+}
+"""What each launch setting must be, and an example."""
+
+
+def _launch_value(component: str, key: str, value: Any, problems: Problems) -> bool:
+    """Whether a setting can be used; null means the default."""
+    if key not in _LAUNCH_VALUES or value is None or has_unresolved(value):
+        return False
+    right, example = _LAUNCH_VALUES[key]
+    if right(value):
+        return True
+    problems.error(
+        "launch_invalid",
+        f"`{key}` of `{component}` cannot be `{shorten(repr(value))}`",
+        hint=f"write for example `{key}: {example}`",
+        path=(SECTION, "launch", component, key),
+        component=component,
+    )
+    return False
 
 
 def warn_of_strangers(settings: Settings, components: Sequence[str], problems: Problems) -> None:
@@ -248,6 +277,10 @@ def _check_keys(value: Mapping[str, Any], known: Sequence[str], path: Path, prob
                 path=(*path, key),
                 at_key=True,
             )
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf")
 
 
 def _whole(value: Any, least: int, most: int) -> bool:

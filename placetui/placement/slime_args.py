@@ -225,15 +225,19 @@ def _read_flag(key: str, value: Any, problems: Problems) -> bool:
     return False
 
 
+MOST_SHARE = 1_000
+"""A device that is promised more than 1 is `oversubscribed`; this only keeps numbers sane."""
+
+
 def _read_share(key: str, value: Any, problems: Problems) -> int | None:
     """A share in units of 1/10000."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 1:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= MOST_SHARE:
         units = round(value * SHARE_UNITS)
         if units:
             return units
     problems.error(
         "share_invalid",
-        f"`{key}` is {shown(value)}; a share is a number above 0 and at most 1, in steps of 0.0001",
+        f"`{key}` is {shown(value)}; a share is a number above 0, in steps of 0.0001",
         hint=f"write `{key}: {0.8 if key.endswith('actor') else 0.2}`, or remove the line",
         path=(SECTION, key),
     )

@@ -54,12 +54,12 @@ INDIRECT = frozenset(
 
 FORWARDERS = frozenset(
     {
-        ("cluster_config.py", "rule"),
+        ("node_groups.py", "rule"),
         ("document.py", "error.rule"),
         ("errors.py", "rule"),
-        ("model_parallel.py", "rule"),
         ("model_parallel.py", "f'mp_missing_{role}'"),
-        ("model_parallel.py", "rule or f'mp_{role}_tp'"),
+        ("model_parallel_job.py", "rule"),
+        ("model_parallel_job.py", "rule or f'mp_{role}_tp'"),
         ("problems.py", "rule"),
         ("ranks.py", "rule"),
         ("ranks.py", "rules.reversed"),
