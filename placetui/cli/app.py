@@ -32,7 +32,8 @@ def run(arguments: Sequence[str]) -> int:
 
     try:
         wishes = wishes_of(args)
-        session = Session.open(args.file, wishes) if args.file else None
+        new = bool(args.file) and args.write and not os.path.lexists(args.file)
+        session = Session.open(args.file, wishes) if args.file and not new else None
     except DocumentError as error:
         print_problems(error.problems)
         return exits.USAGE
@@ -40,7 +41,7 @@ def run(arguments: Sequence[str]) -> int:
         print("placetui: the dashboard needs a terminal", file=sys.stderr)
         print("  hint: `placetui show FILE` prints the grid, `placetui check FILE` its problems", file=sys.stderr)
         return exits.USAGE
-    if args.file:
+    if args.file and not new:
         state.update(lambda remembered: remembered.opened(args.file))
     from placetui.tui.actions import ACTIONS
 
@@ -50,7 +51,7 @@ def run(arguments: Sequence[str]) -> int:
 
     # Plans and observations are large and free of cycles: looking through them too often would stall the screen.
     gc.set_threshold(50_000, 20, 50)
-    app = Dashboard(session, _options(args, settings, problems, bridge))
+    app = Dashboard(session, _options(args, settings, problems, bridge, args.file if new else ""))
     try:
         code = app.run(mouse=settings.mouse and not args.no_mouse)
     finally:
@@ -63,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("placetui", description="See which process sits on which GPU.", allow_abbrev=False)
     parser.add_argument("file", nargs="?", metavar="FILE", help="a placement file; without it, choose one")
     add_plan_options(parser)
+    parser.add_argument("--write", action="store_true", help="edits may be saved to FILE; a missing FILE is made")
     parser.add_argument("--theme", metavar="NAME", help="colours; ctrl+p lists the themes")
     parser.add_argument("--ascii", action="store_true", help="print nothing but ASCII")
     parser.add_argument("--no-color", action="store_true", help="use no colours")
@@ -72,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _options(
-    args: argparse.Namespace, settings: AppSettings, problems: Sequence[Problem], bridge: Bridge | None
+    args: argparse.Namespace, settings: AppSettings, problems: Sequence[Problem], bridge: Bridge | None, new: str
 ) -> Options:
     """The command line before the settings, the settings before what is remembered."""
     from placetui.tui.app import Options
@@ -92,6 +94,8 @@ def _options(
         choices=tuple(_choices(remembered.recent)),
         notices=problems,
         remember=_remember,
+        write=args.write,
+        new=new,
         source_for=None if bridge is None else lambda plan: _simulated(bridge, plan),
     )
 

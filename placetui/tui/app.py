@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from textual.app import App, SystemCommand
-from textual.binding import Binding, BindingType
+from textual.app import SystemCommand
+from textual.binding import BindingType
 from textual.filter import LineFilter, NoColor
 from textual.message import Message
 from textual.screen import Screen
 
-from placetui.document import DocumentError, Wishes
-from placetui.grid import Density
+from placetui.document import recovery
 from placetui.observe.ports import ClusterSource, Status, Update
-from placetui.placement.layouts import ADVICE, Layout, arrange
+from placetui.placement.layouts import ADVICE, Layout
 from placetui.placement.plan import Plan
-from placetui.placement.problems import Problem
 from placetui.placement.topology import Node
 from placetui.tui.actions import ACTIONS, bindings
-from placetui.tui.ascii_mode import AsciiFilter, key_in_words
+from placetui.tui.ascii_mode import AsciiFilter
+from placetui.tui.editing import Editor
+from placetui.tui.file_actions import FileActions, Options
 from placetui.tui.live import LinkChanged, Observed
-from placetui.tui.screens.ask import AskScreen
 from placetui.tui.screens.help import HelpScreen
 from placetui.tui.screens.main import MainScreen
-from placetui.tui.screens.picker import Choice, PickerScreen
 from placetui.tui.screens.what_if import WhatIf, WhatIfScreen
-from placetui.tui.session import Session
+from placetui.tui.session import Session, arranged
 from placetui.tui.themes import DEFAULT_THEME, GridPalette, load_themes, notice, variable_defaults
 from placetui.tui.watch import FileWatch
+
+__all__ = ["Dashboard", "Options"]
 
 SLOWEST, FASTEST = 30.0, 0.2
 """Seconds between observations."""
@@ -52,29 +50,7 @@ class FileChanged(Message):
     """The file on disk is another one."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the command line and the configuration ask for."""
-
-    theme: str | None = None
-    density: Density = "full"
-    ascii: bool = False
-    color: bool = True
-    keys: Mapping[str, str] = field(default_factory=dict)
-    interval: float = 1.0
-    user_themes: Path = Path("themes")
-    """Where the user's own themes are; need not exist."""
-
-    choices: Sequence[Choice] = ()
-    notices: Sequence[Problem] = ()
-    remember: Callable[[str, Any], None] = lambda _key, _value: None
-    """Keeps something for the next start."""
-
-    source_for: Callable[[Plan], ClusterSource] | None = None
-    """Opens a live picture of the cluster for a plan."""
-
-
-class Dashboard(App[int]):
+class Dashboard(FileActions):
     """`placetui FILE`."""
 
     TITLE = "placetui"
@@ -85,11 +61,12 @@ class Dashboard(App[int]):
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(self, session: Session | None, options: Options) -> None:
-        self.session = session
+        self._opened = session
         self.options = options
         self.source: ClusterSource | None = None
         self._watch: FileWatch | None = None
         self._planning = 0
+        self._connected: Plan | None = None
         self._layout: Layout | None = None
         self._themes, problems = load_themes(options.user_themes)
         self._notices = [*options.notices, *problems]
@@ -107,11 +84,6 @@ class Dashboard(App[int]):
         """What every line of every screen passes through: no colour or nothing but ASCII, where that is asked for."""
         return [*super().get_line_filters(), *self._plain]
 
-    def get_key_display(self, binding: Binding) -> str:
-        """A key in the footer."""
-        shown = super().get_key_display(binding)
-        return key_in_words(shown) if self.options.ascii else shown
-
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Colours of the grid for themes that do not name them."""
         return variable_defaults(self.current_theme)
@@ -123,7 +95,9 @@ class Dashboard(App[int]):
             self.set_keymap(self.options.keys)
         if self._notices:
             self.notify(notice(self._notices), severity="warning", timeout=10, markup=False)
-        if self.session is None:
+        if self.options.new:
+            self._make_new(self.options.new)
+        elif self.session is None:
             self.action_open()
         else:
             self._show(self.session)
@@ -148,12 +122,19 @@ class Dashboard(App[int]):
     def main(self) -> MainScreen | None:
         return next((screen for screen in self.screen_stack if isinstance(screen, MainScreen)), None)
 
-    def _show(self, session: Session) -> None:
+    @property
+    def session(self) -> Session | None:
+        """What is open."""
+        return self._opened if self.main is None else self.main.session
+
+    def _show(self, session: Session, *, new: bool = False) -> None:
         """Open a session on the main screen, watch its file and its cluster."""
-        self.session = session
+        self._opened = session
         self._layout = None
+        editor = Editor(session, write=self.options.write, new=new)
         main = MainScreen(
             session,
+            editor,
             density=self.options.density,
             ascii=self.options.ascii,
             palette=self.palette,
@@ -167,14 +148,20 @@ class Dashboard(App[int]):
             self._watch.close()
         self._watch = FileWatch(session.file, self._file_changed)
         self._connect(session.plan)
+        self._offer_lost_work(editor)
+        if editor.write:
+            self._tell_others(editor)
 
     def on_unmount(self) -> None:
         if self._watch is not None:
             self._watch.close()
         if self.source is not None:
             self.source.close()
+        if self._opened is not None and self.options.write:
+            recovery.withdraw(self._opened.file)
 
     def _connect(self, plan: Plan) -> None:
+        self._connected = plan
         old, self.source = self.source, None
         if old is not None:
             threading.Thread(target=old.close, name="close source", daemon=True).start()
@@ -200,15 +187,32 @@ class Dashboard(App[int]):
         self.post_message(FileChanged())
 
     def on_file_changed(self) -> None:
-        if self.session is not None:
-            self._plan(self.session.reread)
+        main = self.main
+        if main is None or not main.editor.changed_on_disk():
+            return
+        if main.editor.dirty:
+            self.notify("the file changed on disk: saving will ask what to do", severity="warning", markup=False)
+        else:
+            self._plan(main.session.reread)
+
+    def on_edit_actions_edited(self) -> None:
+        """What was being planned is out of date; the live picture follows when the user rests."""
+        self._planning += 1
+        self._rest = self.set_timer(1.0, self._follow_edits, name="follow edits")
+
+    def _follow_edits(self) -> None:
+        session = self.session
+        if session is not None and session.plan is not self._connected:
+            self._connect(session.plan)
 
     def on_planned(self, event: Planned) -> None:
         if event.number != self._planning:
             return
         other_plan = self.session is None or event.session.plan is not self.session.plan
-        self.session = event.session
+        self._opened = event.session
         if self.main is not None:
+            if event.session.text != self.main.editor.history.text:
+                self.main.editor.reread(event.session)
             if other_plan:
                 self.main.observation = None
             self.main.show_session(event.session)
@@ -228,7 +232,10 @@ class Dashboard(App[int]):
         if event.status.link in ("connected", "starting"):
             self._say_live()
         else:
-            self.main.show_live_words(f"{event.status.link}: {event.status.message}".strip(": "), ok=False)
+            words = f"{event.status.link}: {event.status.message}".strip(": ")
+            # The link can be back sooner than the top line is read.
+            self.notify(words, title=self.source.name if self.source else "", severity="warning", markup=False)
+            self.main.show_live_words(words, ok=False)
 
     def _say_live(self) -> None:
         source, main = self.source, self.main
@@ -281,51 +288,14 @@ class Dashboard(App[int]):
         self._layout = wanted.layout
         if rearranged and wanted.layout is not None:
             self.notify(ADVICE[wanted.layout], title=wanted.layout, timeout=12, markup=False)
-        self._plan(lambda: _rearranged(session, wishes, wanted.layout, wanted.nodes))
+        self._plan(lambda: arranged(session, wishes, wanted.layout, wanted.nodes))
 
     def action_reload(self) -> None:
         if self.session is not None:
             self._layout = None
             session = replace(self.session, wishes=self.session.asked)
-            self._plan(session.reread)
-
-    def action_export(self) -> None:
-        if self.session is not None and self.main is not None:
-            stem = os.path.splitext(os.path.basename(self.session.file))[0] or "grid"
-            self.push_screen(
-                AskScreen("export", "File name; .svg draws a picture, anything else text.", f"{stem}.svg"), self._export
-            )
-
-    def _export(self, name: str | None) -> None:
-        if name is None or self.main is None:
-            return
-        path = os.path.expanduser(name)
-        try:
-            with open(path, "x", encoding="utf-8") as file:
-                file.write(self.main.exported(path.endswith(".svg")))
-        except FileExistsError:
-            self.notify(f"{name} is there already: choose another name", severity="error", markup=False)
-        except OSError as error:
-            self.notify(f"{name} cannot be written: {error.strerror}", severity="error", markup=False)
-        else:
-            self.notify(f"saved {name}", markup=False)
-
-    def action_open(self) -> None:
-        self.push_screen(PickerScreen(self.options.choices, self.options.ascii), self._opened)
-
-    def _opened(self, file: str | None) -> None:
-        if file is None:
-            if self.session is None:
-                self.exit(0)
-            return
-        try:
-            session = Session.open(file, Wishes())
-        except DocumentError as error:
-            self.notify(error.problems[0].message, severity="error", markup=False)
-            self.call_later(self.action_open)
-            return
-        self.options.remember("recent", os.path.abspath(file))
-        self._show(session)
+            unsaved = self.main is not None and self.main.editor.dirty
+            self._plan((lambda: session.wish(session.asked)) if unsaved else session.reread)
 
     def action_next_theme(self) -> None:
         names = [theme.name for theme in self._themes] or list(self.available_themes)
@@ -334,18 +304,6 @@ class Dashboard(App[int]):
 
     def action_help(self) -> None:
         self.push_screen(HelpScreen(self.options.keys, self.options.ascii))
-
-    def action_interrupt(self) -> None:
-        self._leave()
-
-    async def action_quit(self) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
-        """End, and remember how the grid was looked at."""
-        if self.main is not None:
-            self.options.remember("density", self.main.view.density)
-        self.exit(0)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """The command palette: our actions, and the themes."""
@@ -370,14 +328,3 @@ class _Subscriber:
 
     def status_changed(self, status: Status) -> None:
         self.app.post_message(LinkChanged(status))
-
-
-def _rearranged(session: Session, wishes: Wishes, layout: Layout | None, nodes: int) -> Session:
-    """The session under other wishes; a topology of another size also changes the file's number of nodes."""
-    overrides: list[Any] = list(wishes.overrides)
-    if session.plan.mode != "slime" and wishes.nodes is not None:
-        overrides.append((("cluster", "num_nodes"), nodes))
-    plain = session.wish(replace(wishes, overrides=tuple(overrides)))
-    if layout is None:
-        return plain
-    return session.wish(replace(wishes, overrides=(*overrides, *arrange(plain.plan, layout))))

@@ -10,21 +10,6 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-_KEYS = {
-    "⏎": "enter",
-    "↑": "up",
-    "↓": "down",
-    "←": "left",
-    "→": "right",
-    "⇤": "home",
-    "⇥": "end",
-    "␣": "space",
-    "⌫": "backspace",
-    "⌦": "delete",
-    "⇞": "pageup",
-    "⇟": "pagedown",
-}
-
 _GLYPHS = {
     **dict.fromkeys("─━═┄┈╌▔‾", "-"),
     **dict.fromkeys("│┃║▌▐▎▏▊▍▕", "|"),
@@ -69,8 +54,3 @@ def _plain(character: str) -> str:
     letter = unicodedata.normalize("NFKD", character)[0]
     known = _GLYPHS.get(character) or (letter if letter.isascii() and letter.isprintable() else "?")
     return known.ljust(width)[:width]
-
-
-def key_in_words(key: str) -> str:
-    """A key as the footer shows it, in ASCII."""
-    return "".join(_KEYS.get(character, character) for character in key)

@@ -51,7 +51,8 @@ class ObservationOverlay:
         if sample is None or device is None:
             return None
         state = self._troubled.get((node, index))
-        return DeviceLive(device.memory_used, device.memory_total, device.utilization, state, sample.stale)
+        stale = sample.stale or device.stale
+        return DeviceLive(device.memory_used, device.memory_total, device.utilization, state, stale)
 
     def rank(self, component: str, rank: int) -> RankState | None:
         """State of one rank; None where nothing is known."""

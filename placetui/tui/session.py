@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from placetui.document import Document, DocumentError, Wishes, plan_document
+from placetui.document.edit import Edited
 from placetui.document.planning import NO_WISHES
+from placetui.placement.layouts import Layout, arrange
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Path, Problem
 
@@ -33,6 +37,9 @@ class Session:
     old: bool = False
     """Whether the file has moved on and cannot be resolved: `plan` is of an earlier text."""
 
+    written: Document | None = None
+    """The file as it is now, where that is not `document`."""
+
     @classmethod
     def open(cls, file: str, wishes: Wishes) -> Session:
         """Read a file.
@@ -41,6 +48,13 @@ class Session:
             DocumentError: it cannot be read.
         """
         document = Document.from_file(file)
+        plan = plan_document(document, wishes)
+        return cls(file, document, plan, tuple(plan.problems), wishes, wishes)
+
+    @classmethod
+    def of_text(cls, file: str, text: str, wishes: Wishes) -> Session:
+        """A text that is not in its file yet."""
+        document = Document(text, file)
         plan = plan_document(document, wishes)
         return cls(file, document, plan, tuple(plan.problems), wishes, wishes)
 
@@ -57,12 +71,21 @@ class Session:
         plan = plan_document(self.document, wishes)
         return replace(self, plan=plan, problems=tuple(plan.problems), wishes=wishes)
 
+    def with_text(self, text: str) -> Session:
+        """Another text of the same file, as it is being edited."""
+        return self._with(Document(text, self.document.source, self.document.bom), self.wishes)
+
+    def edited(self, edited: Edited) -> Session:
+        """After an edit that was tried out."""
+        problems = tuple(edited.plan.problems)
+        return replace(self, document=edited.document, plan=edited.plan, problems=problems, old=False, written=None)
+
     def _with(self, document: Document, wishes: Wishes) -> Session:
         plan = plan_document(document, wishes)
         problems = tuple(plan.problems)
         if any(problem.blocking for problem in problems) and not self.broken:
-            return replace(self, problems=problems, old=True)
-        return replace(self, document=document, plan=plan, problems=problems, wishes=wishes, old=False)
+            return replace(self, problems=problems, old=True, written=document)
+        return replace(self, document=document, plan=plan, problems=problems, wishes=wishes, old=False, written=None)
 
     @property
     def broken(self) -> bool:
@@ -78,10 +101,34 @@ class Session:
         return len(self.problems) - self.errors
 
     def locate(self, path: Path) -> tuple[int, int] | None:
-        """Line and column of a value in the text that the plan was made from."""
-        return self.document.locate(path)
+        """Line and column of a value in `text`."""
+        return (self.written or self.document).locate(path)
+
+    @property
+    def text(self) -> str:
+        """The file as it is now, as far as it could be read."""
+        return (self.written or self.document).text
 
     @property
     def tried(self) -> bool:
         """Whether something is tried that the file does not say."""
         return self.wishes != self.asked
+
+
+def arranged(session: Session, wishes: Wishes, layout: Layout | None, nodes: int) -> Session:
+    """The session under other wishes; a topology of another size also changes the file's number of nodes."""
+    overrides: list[Any] = list(wishes.overrides)
+    if session.plan.mode != "slime" and wishes.nodes is not None:
+        overrides.append((("cluster", "num_nodes"), nodes))
+    plain = session.wish(replace(wishes, overrides=tuple(overrides)))
+    if layout is None:
+        return plain
+    overrides += [(_spelled(path, session.document), value) for path, value in arrange(plain.plan, layout)]
+    return session.wish(replace(wishes, overrides=tuple(overrides)))
+
+
+def _spelled(path: Path, document: Document) -> Path:
+    """A path as the file spells it: slime's arguments have dashes or underscores."""
+    section = document.config["slime"] if path[0] == "slime" and "slime" in document.config else None
+    names = section if isinstance(section, Mapping) else ()
+    return (path[0], *(next((one for one in names if str(one).replace("-", "_") == name), name) for name in path[1:]))

@@ -11,7 +11,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
 from textual.widgets import ContentSwitcher, Input, Label
 
 from placetui.grid import DENSITIES, Density, Drawing, Place, Run, Style, caption, clean, to_svg, to_text
@@ -24,15 +23,19 @@ from placetui.observe.model import Observation
 from placetui.placement.problems import Problem
 from placetui.tui.actions import bindings
 from placetui.tui.content import text_of_lines
+from placetui.tui.editing import Editor
 from placetui.tui.live import ObservationOverlay
 from placetui.tui.screens.details import DetailsScreen
+from placetui.tui.screens.edit_actions import EditActions
+from placetui.tui.screens.find_actions import FindActions
 from placetui.tui.session import Session
 from placetui.tui.themes import GridPalette
-from placetui.tui.view import NOTHING, View
+from placetui.tui.view import View
 from placetui.tui.widgets.grid_view import GridView
 from placetui.tui.widgets.inspector_panel import InspectorPanel
 from placetui.tui.widgets.key_bar import KeyBar
 from placetui.tui.widgets.panels import ComponentList, LegendPanel, ProblemList
+from placetui.tui.widgets.rule_bar import RuleBar
 from placetui.tui.widgets.status_bar import Status, StatusBar
 from placetui.tui.widgets.yaml_view import YamlView
 
@@ -40,16 +43,28 @@ LONGEST_COPY = 70_000
 """Characters that terminals take as one OSC 52 sequence."""
 
 
-class MainScreen(Screen[None]):
+ROOM_FOR_BOTH = 110
+"""Columns from which the grid stays beside the text that is edited."""
+
+
+class MainScreen(FindActions, EditActions):
     """A file's placement, and what is known of the cluster behind it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("screen")
 
     def __init__(
-        self, session: Session, *, density: Density, ascii: bool, palette: GridPalette, rebound: Mapping[str, str]
+        self,
+        session: Session,
+        editor: Editor,
+        *,
+        density: Density,
+        ascii: bool,
+        palette: GridPalette,
+        rebound: Mapping[str, str],
     ) -> None:
         super().__init__()
         self.session = session
+        self.editor = editor
         self.view = View(density)
         self.observation: Observation | None = None
         self.history = History()
@@ -76,6 +91,7 @@ class MainScreen(Screen[None]):
                 yield GridView(id="grid")
         yield InspectorPanel(id="inspector")
         yield Input(placeholder="rollout 17, node5/gpu3, free, shared, a host name …", id="find", compact=True)
+        yield RuleBar(id="rule-bar")
         yield KeyBar(self._rebound, self._ascii)
 
     def on_mount(self) -> None:
@@ -135,7 +151,9 @@ class MainScreen(Screen[None]):
         return ObservationOverlay(self.session.plan, observation).after(earlier)
 
     def _draw(self) -> None:
-        plan, width = self.session.plan, self.grid.size.width
+        plan, before = self.session.plan, self.grid.drawing
+        # A grid that is hidden has no size: it is drawn for the one it had.
+        width = self.grid.size.width or (before.requested_width if before else 0)
         if not width:
             return
         drawing = Drawing(
@@ -166,11 +184,11 @@ class MainScreen(Screen[None]):
             self._fill_yaml()
 
     def _fill_yaml(self) -> None:
-        self.query_one(YamlView).show(self.session.document.text, self.session.problems)
+        self.query_one(YamlView).show(self.session.text, self.session.problems)
 
     def _update_status(self) -> None:
         session, plan = self.session, self.session.plan
-        marks = []
+        marks = ["edited"] if self.editor.dirty else []
         if session.old:
             marks.append("OLD: the file is broken")
         if session.tried:
@@ -183,6 +201,7 @@ class MainScreen(Screen[None]):
             file=session.file,
             topology=clean(caption(plan).replace("×", "x") if self._ascii else caption(plan), self._ascii),
             mode=plan.placement_mode or plan.mode,
+            access="writable" if self.editor.write else "read-only",
             marks=tuple(marks),
             live=self.live_words,
             live_ok=self.live_ok,
@@ -216,16 +235,16 @@ class MainScreen(Screen[None]):
         self.call_after_refresh(self._resized)
 
     def _resized(self) -> None:
-        drawing = self.grid.drawing
-        if drawing is None or drawing.requested_width != self.grid.size.width:
+        drawing, width = self.grid.drawing, self.grid.size.width
+        if drawing is None or (width and drawing.requested_width != width):
             self._draw()
             self._fill_panels()
         self._inspect()
 
-    def on_grid_view_moved(self) -> None:
+    def on_grid_cursor_moved(self) -> None:
         self._inspect()
 
-    async def on_grid_view_jump(self, event: GridView.Jump) -> None:
+    async def on_grid_cursor_jump(self, event: GridView.Jump) -> None:
         path = self._inspection(event.place, 80).target()
         place = None if path is None else self.session.locate(path)
         if place is None:
@@ -286,6 +305,7 @@ class MainScreen(Screen[None]):
     def action_view_plan(self) -> None:
         self._switch("grid")
         self.grid.focus()
+        self.call_after_refresh(self._resized)
 
     def _switch(self, view: str) -> None:
         self.query_one("#views", ContentSwitcher).current = view
@@ -300,8 +320,11 @@ class MainScreen(Screen[None]):
         if not views.query(YamlView):
             await views.add_content(YamlView(self._ascii, id="yaml"))
         pane = self.query_one(YamlView)
+        pane.read_only = not self.has_class("-editing")
         self._switch("yaml")
+        self.grid.display = self.has_class("-editing") and self.size.width >= ROOM_FOR_BOTH
         self._fill_yaml()
+        self.call_after_refresh(self._resized)
         pane.focus()
         return pane
 
@@ -344,62 +367,6 @@ class MainScreen(Screen[None]):
             for one in device.occupants
         ]
         return found[:most]
-
-    def action_find(self) -> None:
-        field = self.query_one("#find", Input)
-        field.display = True
-        field.value = ""
-        field.focus()
-
-    def _find(self, query: str) -> None:
-        hits = find(self.session.plan, query, observation=self.observation) if query.strip() else NOTHING
-        if hits.message:
-            self.notify(hits.message, severity="warning", markup=False)
-            return
-        narrowed = self.view.narrowed
-        self.view = replace(self.view, hits=hits, at=-1)
-        if narrowed:
-            self._draw()
-        self.grid.emphasise(component=self.view.component, hits=self.view.hits.places)
-        self._update_status()
-        if hits.places:
-            self.action_find_next()
-
-    def action_find_next(self) -> None:
-        self._step_hits(1)
-
-    def action_find_previous(self) -> None:
-        self._step_hits(-1)
-
-    def _step_hits(self, steps: int) -> None:
-        stops = self.view.hits.stops()
-        if not stops:
-            self.notify("nothing was searched for: press / first", markup=False)
-            return
-        at = (self.view.at + steps) % len(stops) if self.view.at >= 0 or steps > 0 else len(stops) - 1
-        self.view = replace(self.view, at=at)
-        self.action_view_plan()
-        self.grid.set_cursor(stops[at])
-        self.show_live_words(self.live_words, self.live_ok)
-        self.notify(f"{self.view.hits.about}: {at + 1} of {len(stops)}", timeout=2, markup=False)
-
-    def action_filter(self) -> None:
-        if not self.view.hits.places:
-            self.notify("nothing to filter by: press / first", markup=False)
-            return
-        self.view = replace(self.view, filtered=not self.view.filtered)
-        self._draw()
-
-    def action_sort(self) -> None:
-        self.view = replace(self.view, order=self.view.next_order())
-        self._draw()
-        self.notify(f"nodes by {self.view.order}", timeout=2, markup=False)
-
-    def action_clear(self) -> None:
-        self.view = View(self.view.density)
-        self._draw()
-        self._fill_panels()
-        self.action_view_plan()
 
     def action_copy(self) -> None:
         text = self.exported(as_svg=False)

@@ -37,14 +37,15 @@ class WhatIfScreen(ModalScreen[WhatIf | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "cancel")]
 
-    def __init__(self, now: WhatIf, *, modes: bool) -> None:
+    def __init__(self, now: WhatIf, *, modes: bool, title: str = "what if") -> None:
         super().__init__()
+        self._title = title
         self._now = now
         self._modes = (AS_WRITTEN, *MODES) if modes else (AS_WRITTEN,)
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog -tall", can_focus=False) as box:
-            box.border_title = "what if"
+            box.border_title = self._title
             with Horizontal(classes="fields"):
                 yield Label("nodes")
                 yield Input(str(self._now.nodes), type="integer", id="nodes", compact=True)

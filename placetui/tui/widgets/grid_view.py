@@ -3,42 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style as RichStyle
-from textual import events
-from textual.binding import BindingType
 from textual.cache import LRUCache
-from textual.geometry import Offset, Region, Size, Spacing
-from textual.message import Message
-from textual.scroll_view import ScrollView
+from textual.geometry import Size
 from textual.strip import Strip
 
-from placetui.grid import DENSITIES, Density, Drawing, Line, Place, plain
-from placetui.placement.plan import GPU, NODE, Plan
-from placetui.tui.actions import bindings
+from placetui.grid import Drawing, Line, Place, plain
 from placetui.tui.themes import GridPalette
-
-EMPHASES = ("hit", "highlight", "mate", "hover", "cursor")
-"""What can stand out, weakest first; later ones are laid over earlier ones."""
+from placetui.tui.widgets.grid_cursor import EMPHASES, GridCursor
 
 
-@dataclass(frozen=True, slots=True)
-class Emphasis:
-    """What stands out in the grid, and why."""
-
-    cursor: Place
-    hover: Place | None = None
-    component: str | None = None
-    """The component that the user chose."""
-
-    hits: Collection[Place] = ()
-    """What was found; a set, since it can be large."""
-
-
-class GridView(ScrollView, can_focus=True):
+class GridView(GridCursor):
     """Nodes × devices, with a cursor."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"grid-view--{name}" for name in EMPHASES}
@@ -47,32 +25,15 @@ class GridView(ScrollView, can_focus=True):
     | :- | :- |
     | `grid-view--hit` | A device that was found. |
     | `grid-view--highlight` | A device of the chosen component. |
+    | `grid-view--selected` | A device that the next edit is about. |
     | `grid-view--mate` | Another device of a process under the cursor. |
     | `grid-view--hover` | The device under the mouse. |
     | `grid-view--cursor` | The device under the cursor. |
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("grid")
-
-    @dataclass
-    class Moved(Message):
-        """The cursor is on another device."""
-
-        place: Place
-
-    @dataclass
-    class Jump(Message):
-        """The user asks for the rule behind a device."""
-
-        place: Place
-
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name=name, id=id, classes=classes)
-        self.drawing: Drawing | None = None
         self.palette: GridPalette | None = None
-        self.emphasis = Emphasis(Place(0, GPU, 0))
-        self._column = 0
-        """The device column that the cursor keeps while it passes shorter rows."""
         self._strips: LRUCache[object, Strip] = LRUCache(4096)
 
     # What is shown
@@ -117,14 +78,6 @@ class GridView(ScrollView, can_focus=True):
         self.palette = palette
         self._strips.clear()
         self.refresh()
-
-    @property
-    def header_height(self) -> int:
-        return len(self.drawing.header()) if self.drawing else 0
-
-    @property
-    def plan(self) -> Plan | None:
-        return self.drawing.plan if self.drawing else None
 
     # Painting
 
@@ -213,6 +166,7 @@ class GridView(ScrollView, can_focus=True):
     def _standing_out(self, nodes: Collection[int]) -> Iterator[tuple[Place, str]]:
         emphasis, plan = self.emphasis, self.plan
         assert plan is not None
+        yield from ((place, "selected") for place in emphasis.selected if place.node in nodes)
         for node in nodes:
             if emphasis.hits or emphasis.component is not None:
                 for device in plan.devices_of(node):
@@ -227,231 +181,6 @@ class GridView(ScrollView, can_focus=True):
             yield emphasis.cursor, "cursor"
         if emphasis.hover is not None and emphasis.hover.node in nodes:
             yield emphasis.hover, "hover"
-
-    def _mates(self) -> list[Place]:
-        """The other devices of the processes under the cursor."""
-        plan, cursor = self.plan, self.emphasis.cursor
-        if plan is None or cursor.kind == NODE:
-            return []
-        device = next(
-            (one for one in plan.devices_of(cursor.node) if Place(one.node, one.kind, one.index) == cursor), None
-        )
-        found: dict[Place, None] = {}
-        for occupant in device.occupants if device else ():
-            placement = plan.components[occupant.component].placements[occupant.rank]
-            for index in placement.local_hardware_ranks:
-                found[Place(cursor.node, cursor.kind, index)] = None
-        found.pop(cursor, None)
-        return list(found)
-
-    # Where things are on the screen
-
-    def _region(self, place: Place) -> Region | None:
-        """Where a device is in the virtual grid, its header included."""
-        if self.drawing is None:
-            return None
-        region = self.drawing.locate(place.node, place.index, place.kind)
-        if region is None:
-            top = self.drawing.top_of(place.node)
-            return None if top is None else Region(0, top + self.header_height, self.drawing.gutter, 1)
-        return Region(region.x, region.y + self.header_height, region.width, region.height)
-
-    def _on_screen(self) -> Offset | None:
-        region = self._region(self.emphasis.cursor)
-        return None if region is None else Offset(region.x - self.scroll_offset.x, region.y - self.scroll_offset.y)
-
-    def _visible_lines(self) -> tuple[int, int]:
-        assert self.drawing is not None
-        first = self.scroll_offset.y
-        return first, min(self.drawing.height, first + max(0, self.size.height - self.header_height))
-
-    def _refresh_span(self, y: int, start: int, end: int) -> None:
-        """Paint some columns of a line again."""
-        assert self.drawing is not None
-        gutter = self.drawing.gutter
-        if end > gutter:
-            x = max(gutter, start - self.scroll_offset.x) if start >= gutter else start
-            self.refresh(Region(x, y - self.scroll_offset.y + self.header_height, end - self.scroll_offset.x - x, 1))
-        else:
-            self.refresh(Region(start, y - self.scroll_offset.y + self.header_height, end - start, 1))
-
-    def _refresh_places(self, places: Collection[Place]) -> None:
-        for place in places:
-            region = self._region(place)
-            if region is not None:
-                self.refresh(region.translate(-self.scroll_offset))
-
-    def _at(self, offset: Offset) -> Place | None:
-        """The device under a point of the widget."""
-        if self.drawing is None or offset.y < self.header_height:
-            return None
-        x = offset.x if offset.x < self.drawing.gutter else offset.x + self.scroll_offset.x
-        return self.drawing.at(x, offset.y - self.header_height + self.scroll_offset.y)
-
-    # The cursor
-
-    def set_cursor(self, place: Place) -> None:
-        """Move the cursor and keep it in view."""
-        before = self.emphasis.cursor
-        if place != before:
-            touched = {before, place, *self._mates()}
-            self.emphasis = Emphasis(place, self.emphasis.hover, self.emphasis.component, self.emphasis.hits)
-            touched.update(self._mates())
-            self._refresh_places(touched)
-            self.post_message(self.Moved(place))
-        self.show_cursor()
-
-    def show_cursor(self) -> None:
-        """Scroll so that the cursor's device is in view."""
-        region = self._region(self.emphasis.cursor)
-        if region is not None and self.drawing is not None and self.size:
-            gutter, top = min(self.drawing.gutter, self.size.width // 2), self.header_height
-            self.scroll_to_region(
-                region, spacing=Spacing(top=top, left=gutter), animate=False, force=True, immediate=True
-            )
-
-    def emphasise(self, *, component: str | None = None, hits: Collection[Place] = ()) -> None:
-        """Highlight a component and what was found."""
-        self.emphasis = Emphasis(self.emphasis.cursor, self.emphasis.hover, component, hits)
-        self.refresh()
-
-    def _rows(self, node: int) -> list[tuple[str, int]]:
-        """The rows of a node that the cursor can stand on: kind and number of devices."""
-        assert self.plan is not None
-        rows: dict[str, int] = {}
-        for device in self.plan.devices_of(node):
-            rows[device.kind] = rows.get(device.kind, 0) + 1
-        return list(rows.items()) or [(NODE, 1)]
-
-    def _move_into(self, plan: Plan) -> None:
-        """After a change of plan, put the cursor on a device that exists."""
-        assert self.drawing is not None
-        cursor = self.emphasis.cursor
-        nodes = self.drawing.nodes
-        if not plan.nodes or not len(nodes):
-            return
-        node = cursor.node if self.drawing.top_of(cursor.node) is not None else nodes[0]
-        rows = dict(self._rows(node))
-        kind = cursor.kind if cursor.kind in rows else next(iter(rows))
-        place = Place(node, kind, min(cursor.index, rows[kind] - 1))
-        if place != cursor:
-            self.emphasis = Emphasis(place, None, self.emphasis.component, self.emphasis.hits)
-        self.post_message(self.Moved(place))
-
-    def _step_rows(self, steps: int) -> None:
-        """Move by rows: those of the node first, then to its neighbours above or below."""
-        if self.drawing is None or not len(self.drawing.nodes):
-            return
-        nodes, cursor = self.drawing.nodes, self.emphasis.cursor
-        position = self.drawing.position_of(cursor.node) or 0
-        if self.drawing.across > 1:
-            self._step_nodes(position, steps * self.drawing.across)
-            return
-        rows = self._rows(nodes[position])
-        row = next((number for number, (kind, _) in enumerate(rows) if kind == cursor.kind), 0) + steps
-        while row < 0 and position > 0:
-            position -= 1
-            rows = self._rows(nodes[position])
-            row += len(rows)
-        while row >= len(rows) and position < len(nodes) - 1:
-            row -= len(rows)
-            position += 1
-            rows = self._rows(nodes[position])
-        kind, size = rows[max(0, min(row, len(rows) - 1))]
-        self.set_cursor(Place(nodes[position], kind, min(self._column, size - 1)))
-
-    def _step_nodes(self, position: int, steps: int) -> None:
-        """Move by nodes where several stand in a line."""
-        assert self.drawing is not None
-        target = position + steps
-        if 0 <= target < len(self.drawing.nodes):
-            kind, size = self._rows(self.drawing.nodes[target])[0]
-            self.set_cursor(Place(self.drawing.nodes[target], kind, max(0, min(self._column, size - 1))))
-
-    def _step_devices(self, steps: int) -> None:
-        cursor = self.emphasis.cursor
-        if self.drawing is None or not len(self.drawing.nodes):
-            return
-        size = dict(self._rows(cursor.node)).get(cursor.kind, 1)
-        beyond = cursor.index + steps < 0 or cursor.index + steps >= size
-        if self.drawing.across > 1 and beyond and abs(steps) == 1:
-            self._column = 1 << 20 if steps < 0 else 0
-            self._step_nodes(self.drawing.position_of(cursor.node) or 0, steps)
-            self._column = self.emphasis.cursor.index
-            return
-        index = max(0, min(cursor.index + steps, size - 1))
-        self._column = index
-        self.set_cursor(Place(cursor.node, cursor.kind, index))
-
-    def _rows_on_screen(self) -> int:
-        """Nodes that one screen shows, at least one."""
-        if self.drawing is None or not self.drawing.height:
-            return 1
-        lines = self.drawing.height * self.drawing.across / max(1, len(self.drawing.nodes))
-        return max(1, int((self.size.height - self.header_height) / max(lines, 1)) - 1)
-
-    def action_cursor_left(self) -> None:
-        self._step_devices(-1)
-
-    def action_cursor_right(self) -> None:
-        self._step_devices(1)
-
-    def action_cursor_up(self) -> None:
-        self._step_rows(-1)
-
-    def action_cursor_down(self) -> None:
-        self._step_rows(1)
-
-    def action_page_up(self) -> None:
-        self._step_rows(-self._rows_on_screen())
-
-    def action_page_down(self) -> None:
-        self._step_rows(self._rows_on_screen())
-
-    def action_row_start(self) -> None:
-        self._step_devices(-self.emphasis.cursor.index)
-
-    def action_row_end(self) -> None:
-        self._step_devices(1 << 20)
-
-    def action_first_node(self) -> None:
-        self._go_to_position(0)
-
-    def action_last_node(self) -> None:
-        self._go_to_position(-1)
-
-    def _go_to_position(self, position: int) -> None:
-        if self.drawing is None or not len(self.drawing.nodes):
-            return
-        node = self.drawing.nodes[position]
-        kind, size = self._rows(node)[0]
-        self.set_cursor(Place(node, kind, min(self._column, size - 1)))
-
-    def action_jump(self) -> None:
-        self.post_message(self.Jump(self.emphasis.cursor))
-
-    # The mouse
-
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        place = self._at(event.get_content_offset(self) or Offset(-1, -1))
-        before = self.emphasis.hover
-        if place != before:
-            self.emphasis = Emphasis(self.emphasis.cursor, place, self.emphasis.component, self.emphasis.hits)
-            self._refresh_places([one for one in (before, place) if one is not None])
-
-    def on_leave(self) -> None:
-        before = self.emphasis.hover
-        if before is not None:
-            self.emphasis = Emphasis(self.emphasis.cursor, None, self.emphasis.component, self.emphasis.hits)
-            self._refresh_places([before])
-
-    def on_click(self, event: events.Click) -> None:
-        place = self._at(event.get_content_offset(self) or Offset(-1, -1))
-        if place is not None:
-            self._column = place.index
-            self.set_cursor(place)
-            if event.chain == 2:
-                self.action_jump()
 
 
 def _painted(strip: Strip, style: RichStyle) -> Strip:
@@ -475,8 +204,3 @@ def _difference(old: Line, new: Line) -> tuple[int, int] | None:
 
 def _cells(line: Line) -> list[tuple[str, object]]:
     return [(character, run.style) for run in line for character in run.text]
-
-
-def next_density(density: Density, steps: int) -> Density:
-    """One step towards full (down) or heat (up)."""
-    return DENSITIES[max(0, min(len(DENSITIES) - 1, DENSITIES.index(density) + steps))]

@@ -12,6 +12,9 @@ from textual.widget import Widget
 
 from placetui.tui.actions import ACTIONS, Action, key_names
 
+KEPT = 2
+"""Entries at the end that stay in narrow terminals: help and quit."""
+
 
 class KeyBar(Widget):
     """Keys and labels of the actions marked for it; a click does what the key does."""
@@ -27,10 +30,19 @@ class KeyBar(Widget):
         self._ascii = ascii
 
     def _entries(self) -> Iterator[tuple[Action, str]]:
+        shown = []
         for action in ACTIONS:
             useful = (action.footer and action.where != "grid") or action.id == "view_plan"
             if action.footer if self.showing == "grid" else useful:
-                yield action, next(key_names(action, self._rebound, self._ascii))
+                shown.append((action, next(key_names(action, self._rebound, self._ascii))))
+        # Whoever has little room needs the way to the help, which stands at the end, more than the rest.
+        last = shown[-KEPT:]
+        room = self.size.width - sum(map(_width, last))
+        for entry in shown[:-KEPT]:
+            room -= _width(entry)
+            if room >= 0:
+                yield entry
+        yield from last
 
     def render(self) -> Text:
         """The line."""
@@ -46,7 +58,12 @@ class KeyBar(Widget):
         """Do what is written under the mouse."""
         x = 0
         for action, key in self._entries():
-            x += len(key) + len(action.label) + 3
+            x += _width((action, key))
             if event.x < x:
                 await self.run_action(f"{action.target}.{action.id}")
                 return
+
+
+def _width(entry: tuple[Action, str]) -> int:
+    action, key = entry
+    return len(key) + len(action.label) + 3

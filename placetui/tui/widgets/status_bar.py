@@ -9,7 +9,8 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from placetui.grid import clean
+from placetui.grid import cell_width, clean
+from placetui.grid.text import cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,9 @@ class Status:
     """`2 nodes × 8 GPUs (assumed)`."""
 
     mode: str = ""
+    access: str = ""
+    """Whether the opened file can be changed, or everything is a what-if."""
+
     marks: tuple[str, ...] = ()
     """Words that must not be missed: `old`, `tried`, `filtered`."""
 
@@ -48,21 +52,30 @@ class StatusBar(Widget):
     def render(self) -> Text:
         """The line."""
         status, width = self.status, self.size.width
-        left, right = self._left(status), self._right(status)
+        left, right = self._left(status, status.file), self._right(status)
         middles = [self._middle(status, drop) for drop in ((), ("mode",), ("mode", "topology"))]
         fitting = [text for text in middles if left.cell_len + text.cell_len + right.cell_len + 2 <= width]
         middle = fitting[0] if fitting else Text()
-        if not fitting:
-            left.truncate(max(8, width - right.cell_len - 1), overflow="ellipsis")
+        if not fitting and not status.live_ok:
+            middle = middles[-1]
+            middle.truncate(max(0, width - left.cell_len - right.cell_len - 2))
+        elif not fitting:
+            # The end of a path tells more than its start, and what must not be missed more than either.
+            room = cell_width(status.file) - (left.cell_len + right.cell_len + 1 - width)
+            short = cut(status.file, max(1, room), keep="end", ellipsis=".." if status.ascii else "…")
+            left = self._left(status, short)
+            left.truncate(max(8, width - right.cell_len - 1))
         room = width - left.cell_len - right.cell_len - middle.cell_len
         return Text.assemble(left, middle, " " * max(1, room), right, no_wrap=True, end="")
 
     def _style(self, name: str) -> str:
         return str(self.get_component_rich_style(f"status-bar--{name}", partial=True))
 
-    def _left(self, status: Status) -> Text:
+    def _left(self, status: Status, file: str) -> Text:
         text = Text.assemble((" placetui ", self._style("name")), "  ")
-        text.append(clean(status.file, status.ascii) or "no file", self._style("file"))
+        text.append(clean(file, status.ascii) or "no file", self._style("file"))
+        if status.access:
+            text.append(f" ({status.access})", self._style("muted"))
         for mark in status.marks:
             text.append(f"  {mark} ", self._style("mark"))
         return text

@@ -1,0 +1,66 @@
+"""What a save would change, before it does."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Label, Static
+
+from placetui.grid import clean
+from placetui.tui.editing import Review
+from placetui.tui.themes import GridPalette
+
+MOST_LINES = 400
+"""Lines of the difference that are shown; a person reads fewer."""
+
+
+class SaveScreen(ModalScreen[bool]):
+    """The difference of the texts, and who moves."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter,s,y", "answer(True)", "save"),
+        Binding("escape,q,n", "answer(False)", "cancel"),
+    ]
+
+    def __init__(self, title: str, review: Review, palette: GridPalette, ascii: bool) -> None:
+        super().__init__()
+        self._title = title
+        self._review = review
+        self._palette = palette
+        self._ascii = ascii
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog -tall") as box:
+            box.border_title = self._title
+            yield Static(difference_text(self._review.text, self._ascii), markup=False)
+            yield Label("who moves" if self._review.moves else "no rank moves", classes="heading", markup=False)
+            yield Static(clean_lines(self._review.moves, self._ascii), markup=False)
+            yield Label("enter saves, escape goes back", classes="muted", markup=False)
+
+    def action_answer(self, answer: bool) -> None:
+        self.dismiss(answer)
+
+
+def difference_text(lines: list[str], ascii: bool) -> Text:
+    """A unified difference in colours."""
+    text = Text()
+    for line in lines[:MOST_LINES]:
+        style = {"+": Style(color="green"), "-": Style(color="red"), "@": Style(dim=True)}.get(line[:1], Style())
+        text.append(f"{clean(line.rstrip(), ascii)}\n", style)
+    if len(lines) > MOST_LINES:
+        text.append(f"and {len(lines) - MOST_LINES} more lines\n", Style(dim=True))
+    return text
+
+
+def clean_lines(lines: list[str], ascii: bool) -> str:
+    """Lines as they can be shown."""
+    shown = [clean(line, ascii) for line in lines[:MOST_LINES]]
+    if len(lines) > MOST_LINES:
+        shown.append(f"and {len(lines) - MOST_LINES} more")
+    return "\n".join(shown)
