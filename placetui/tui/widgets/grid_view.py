@@ -11,7 +11,8 @@ from textual.cache import LRUCache
 from textual.geometry import Size
 from textual.strip import Strip
 
-from placetui.grid import Drawing, Line, Place, plain
+from placetui.grid import Drawing, Line, Place
+from placetui.tui.content import changed_columns
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.grid_cursor import EMPHASES, GridCursor
 
@@ -69,7 +70,7 @@ class GridView(GridCursor):
         for y in range(first, last):
             if not any(node in changed for node in drawing.nodes_at(y)):
                 continue
-            span = _difference(old.line(y), drawing.line(y))
+            span = changed_columns(old.line(y), drawing.line(y))
             if span is not None:
                 self._refresh_span(y, *span)
 
@@ -112,10 +113,14 @@ class GridView(GridCursor):
         strip = self._strips.get(cache_key)
         if strip is None:
             base = self.visual_style.rich_style
-            segments = [Segment(run.text, base + self.palette.rich_style(run.style)) for run in line]
-            strip = Strip(segments)
-            if dimmed:
-                strip = _painted(strip, RichStyle(dim=True))
+            styles = [base + self.palette.rich_style(run.style) for run in line]
+            if dimmed:  # but what needs attention
+                quiet = RichStyle(dim=True)
+                styles = [
+                    style if run.style.role in ("error", "warning") else style + quiet
+                    for run, style in zip(line, styles, strict=True)
+                ]
+            strip = Strip([Segment(run.text, style) for run, style in zip(line, styles, strict=True)])
             for start, end, name in emphases:
                 style = self._ground(name)
                 strip = Strip.join(
@@ -186,21 +191,3 @@ class GridView(GridCursor):
 def _painted(strip: Strip, style: RichStyle) -> Strip:
     """The strip with `style` laid over it."""
     return Strip([Segment(segment.text, (segment.style or RichStyle()) + style) for segment in strip])
-
-
-def _difference(old: Line, new: Line) -> tuple[int, int] | None:
-    """First and last column where two lines differ; None when they do not."""
-    if old == new:
-        return None
-    before, after = _cells(old), _cells(new)
-    if len(before) != len(after):
-        return 0, max(len(before), len(after))
-    first = next(column for column, (one, other) in enumerate(zip(before, after, strict=True)) if one != other)
-    last = next(c for c in range(len(after) - 1, -1, -1) if before[c] != after[c])
-    # Names with wide characters have fewer characters than columns: then the whole line is painted.
-    wide = any(ord(character) > 0x2E80 for character in plain(new))
-    return (0, len(after) * 2) if wide else (first, last + 1)
-
-
-def _cells(line: Line) -> list[tuple[str, object]]:
-    return [(character, run.style) for run in line for character in run.text]

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from textual.widgets import Static
+from collections.abc import Sequence
 
+from rich.text import Text
+from textual.geometry import Region
+from textual.widget import Widget
+
+from placetui.grid import Line
 from placetui.grid.inspector import Inspection
-from placetui.tui.content import text_of_lines
+from placetui.tui.content import changed_columns, text_of_lines
 from placetui.tui.themes import GridPalette
 
 
-class InspectorPanel(Static):
-    """Lines that follow the cursor."""
+class InspectorPanel(Widget):
+    """Lines that follow the cursor. Only what changed is painted: with live data that is a little every second."""
 
-    _shown: tuple[object, ...] = ()
+    _lines: Sequence[Line] = ()
+    _palette: GridPalette | None = None
 
     def show(self, inspection: Inspection, palette: GridPalette) -> None:
-        """Write what is known; nothing is painted when nothing changed."""
-        shown = (tuple(inspection.lines), palette)
-        if shown != self._shown:
-            self._shown = shown
-            self.update(text_of_lines(inspection.lines, palette))
+        """Write what is known."""
+        before, self._lines = self._lines, inspection.lines
+        if palette is not self._palette or len(before) != len(self._lines):
+            self._palette = palette
+            self.refresh(layout=True)
+            return
+        for y, (old, new) in enumerate(zip(before, self._lines, strict=True)):
+            span = changed_columns(old, new)
+            if span is not None:
+                self.refresh(Region(span[0], y, span[1] - span[0], 1))
+
+    def render(self) -> Text:
+        """The lines."""
+        return Text() if self._palette is None else text_of_lines(self._lines, self._palette)
