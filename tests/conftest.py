@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["tests.telemetry.standin"]
+
 # The same examples on every run: a failure on one machine is a failure on all of them.
 settings.register_profile("placetui", derandomize=True, deadline=None)
 settings.load_profile("placetui")
 
 STEERING_VARIABLES = frozenset({"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CUDA_VISIBLE_DEVICES"})
-STEERING_PREFIXES = ("XDG_", "TEXTUAL", "RAY_", "PLACETUI_")
+STEERING_PREFIXES = ("XDG_", "TEXTUAL", "RAY_", "PLACETUI_", "NVML_STANDIN")
 
 _numbers = count()
 

@@ -99,6 +99,6 @@ def _row(node: NodeSample) -> bytes:
     row = bytearray([_UNKNOWN]) * (devices * len(_METRICS))
     for device in node.devices if not node.stale else ():
         for offset, value in enumerate((device.memory_percent, device.utilization)):
-            if value is not None:
+            if value is not None and not device.stale:
                 row[device.index * len(_METRICS) + offset] = max(0, min(100, round(value)))
     return bytes(row)

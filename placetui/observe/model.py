@@ -37,6 +37,9 @@ class ProcessSample:
     """Name or class of the Ray actor it belongs to."""
 
     kind: ProcessKind = "foreign"
+    user: str | None = None
+    command: str | None = None
+    """Command line, where it can be read."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -80,6 +83,12 @@ class DeviceSample:
     error: str | None = None
     """Why something above is None."""
 
+    age: float = 0.0
+    """Seconds since this GPU was read, while it does not answer and the rest of its node does; else 0."""
+
+    stale: bool = False
+    """Whether its values are too old to be trusted, or can no longer be read."""
+
     @property
     def memory_percent(self) -> float | None:
         """Used part of the memory, 0–100."""
@@ -97,6 +106,8 @@ class DeviceSample:
             "utilization": self.utilization,
             "temperature": self.temperature,
             "power": self.power,
+            "age": self.age,
+            "stale": self.stale,
             "error": self.error,
             "processes": [process.to_dict() for process in self.processes],
         }

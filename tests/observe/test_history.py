@@ -95,3 +95,11 @@ def test_a_minute_of_4096_nodes_takes_less_than_16_megabytes() -> None:
     finally:
         tracemalloc.stop()
     assert taken / nodes * 4096 < 16 * 2**20
+
+
+def test_a_gpu_that_does_not_answer_leaves_a_gap() -> None:
+    history = History(2, 1.0)
+    for time, stale in ((10.0, False), (11.0, True)):
+        device = DeviceSample(0, memory_used=50, memory_total=100, utilization=7, stale=stale)
+        history.record(Observation(time, "nvml", (NodeSample(0, "a", devices=(device,)),)), [0])
+    assert history.series(0, 0, "memory") == (50, None)

@@ -1,0 +1,85 @@
+"""Observations for a command: the latest one, and how old it is."""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import TracebackType
+
+from placetui.observe.model import Observation
+from placetui.observe.ports import ClusterSource, Status, Update
+
+LATE = 2.5
+"""Seconds, or intervals if those are longer, without news after which what is known is too old to be trusted."""
+
+
+class Feed:
+    """A subscriber that one can wait for."""
+
+    def __init__(self, source: ClusterSource, clock: Callable[[], float] = time.monotonic) -> None:
+        self.status = Status("starting")
+        self._source = source
+        self._clock = clock
+        self._latest: Observation | None = None
+        self._came = 0.0
+        self._broken = False
+        """Whether the link was lost since."""
+
+        self._reason = ""
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+
+    def __enter__(self) -> Feed:
+        self._source.start(self)
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._source.close()
+        os.close(self._reader)
+        os.close(self._writer)
+
+    # From a thread of the source
+
+    def updated(self, update: Update) -> None:
+        """There is a new observation."""
+        self._latest, self._came, self._broken = update.observation, self._clock(), False
+        self.wake()
+
+    def status_changed(self, status: Status) -> None:
+        """The link changed."""
+        self.status = status
+        if status.link == "lost":
+            self._broken, self._reason = True, status.message
+        self.wake()
+
+    def wake(self) -> None:
+        """Let whoever waits look again."""
+        try:
+            os.write(self._writer, b"!")
+        except BlockingIOError:
+            # It is awake already, and has much to read.
+            return
+
+    # From the command
+
+    def wait(self, seconds: float, others: Sequence[int] = ()) -> list[int]:
+        """Until there is news, or something to read from `others`, which are returned."""
+        ready, _, _ = select.select([self._reader, *others], [], [], max(0.0, seconds))
+        if self._reader in ready:
+            os.read(self._reader, 4096)
+        return [descriptor for descriptor in ready if descriptor != self._reader]
+
+    def latest(self) -> Observation | None:
+        """What is known; marked as too old where the source has fallen silent. None before the first nodes."""
+        latest, age = self._latest, self._clock() - self._came
+        if latest is None or not latest.nodes:
+            return None
+        if age < LATE * max(1.0, self._source.interval) and not self._broken:
+            return latest
+        reason = self._reason if self._broken else "the process that reads the GPUs does not answer"
+        nodes = tuple(replace(node, age=round(node.age + age, 1), stale=True, error=reason) for node in latest.nodes)
+        return replace(latest, time=time.time(), nodes=nodes)
