@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import stat
-import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from placetui import locations
 from placetui.grid.drawing import DENSITIES, Density
+from placetui.private_files import read_json, write_private
 
 MOST_RECENT = 20
 """Recent files that are kept."""
@@ -42,7 +40,7 @@ class State:
 
 def load(path: Path | None = None) -> State:
     """What is remembered, by default in the user's own state file; of a damaged file, what can still be used."""
-    found = _read(path or locations.state_file())
+    found = read_json(path or locations.state_file(), MOST_BYTES)
     if not isinstance(found, dict):
         return State()
     density, theme, recent = found.get("density"), found.get("theme"), found.get("recent")
@@ -66,41 +64,13 @@ def update(change: Callable[[State], State], path: Path | None = None) -> bool:
         return True
     text = json.dumps({"schema": 1, **asdict(after)}, indent=2) + "\n"
     try:
-        _write(target, text)
+        locations.make_private(target.parent)
+        write_private(target, text)
     except (OSError, ValueError):
         return False
     return True
 
 
-def _read(path: Path) -> Any:
-    """The JSON in a file; None for whatever goes wrong."""
-    try:
-        # Without O_NONBLOCK, a pipe of this name would hold up the start for ever.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
-                return None
-            return json.loads(file.read(MOST_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
 def _paths(found: list[Any]) -> tuple[str, ...]:
     usable = (one for one in found if isinstance(one, str) and len(one) <= LONGEST_PATH and os.path.isabs(one))
     return tuple(dict.fromkeys(one for one in usable if "\0" not in one))[:MOST_RECENT]
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace the file in one step; readers see the old or the new one, never a half. Only its owner may read it."""
-    locations.make_private(path.parent)
-    # `mkstemp` creates with 0600.
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise

@@ -9,12 +9,13 @@ from typing import Any
 
 from placetui.placement.problems import Path, Problem, Problems, Span
 
-from . import nodes
+from . import nodes, sections
 from .compose import MAX_NODES, compose
 from .errors import DocumentError
-from .files import BOM, read_text
+from .files import BOM, MAX_BYTES, read_text
 from .report import Report
 from .scalars import kind_of, plain
+from .splice import Splice, apply_all
 from .surprises import surprises
 from .values import Entries, LimitError, Reader
 
@@ -23,6 +24,9 @@ SECTIONS = frozenset({"cluster", "placetui", "slime", "runner"})
 
 SMALL_TEXT = 64 * 1024
 """Characters up to which everything is composed at once."""
+
+LONG_TEXT = 16 * 1024
+"""Characters from which it pays to read one section rather than all."""
 
 MORE_NODES = 50_000
 """Nodes that may be composed unasked along with a section that is asked for."""
@@ -40,6 +44,9 @@ class Document:
     bom: bool
     """Whether a byte order mark stood before the text."""
 
+    config: _Config
+    """The top level as plain values, section by section."""
+
     def __init__(self, text: str, source: str = "", bom: bool = False) -> None:
         self.bom = bom or text.startswith(BOM)
         self.text = text.removeprefix(BOM) if not bom else text
@@ -49,8 +56,7 @@ class Document:
         wanted = None if len(self.text) <= SMALL_TEXT else SECTIONS
         self._root, self._nodes = compose(self.text, wanted, self._report)
         self._top: Entries = self._entries(self._root, ()) if self._root else {}
-        self.config: Mapping[str, Any] = _Config(self._value, self._top)
-        """The top level as plain values, section by section."""
+        self.config = _Config(self._value, self._top, {})
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Document:
@@ -61,6 +67,53 @@ class Document:
         """
         file = read_text(path)
         return cls(file.text, file.source, file.bom)
+
+    def change(self, splices: Iterable[Splice]) -> Document:
+        """The document after splices of its text, each counted in the text that the one before left.
+
+        Of a long text only the section is read again in which a splice lies, where that is safe.
+        """
+        changes = tuple(splices)
+        document: Document | None = self
+        for splice in changes:
+            document = document._reread(splice) if document else None
+        return document or Document(apply_all(self.text, changes), self.source, self.bom)
+
+    def _reread(self, splice: Splice) -> Document | None:
+        """The document after a splice within one section; None when all of the text must be read."""
+        root = self._root
+        if root is None or len(self.text) < LONG_TEXT or len(self._top) * 2 != len(root.items):
+            return None
+        index = sections.section_of(root, splice)
+        place = None if index is None else sections.bounds(self.text, root, index)
+        if index is None or place is None or self._report.problems:
+            return None
+        text = apply_all(self.text, [splice])
+        found = sections.compose_alone(text, place[0], place[1] + splice.growth)
+        name = list(self._top)[index]
+        if found is None or found[0].text != _text_of(root.items[2 * index]) or len(text) > MAX_BYTES:
+            return None
+        document = Document.__new__(Document)
+        document.bom, document.text, document.source = self.bom, text, self.source
+        document._report = Report(text, self.source)
+        document._reader = Reader(document._report)
+        document._top = {}
+        document._nodes = self._nodes + found[2]
+        for position, (other, (key, value)) in enumerate(self._top.items()):
+            if position < index:
+                document._top[other] = (key, value)
+                continue
+            if position == index or isinstance(value, nodes.Collection):
+                document._nodes -= 0 if isinstance(value, nodes.Skipped) else sections.size(value)
+            if position > index:
+                document._top[other] = (sections.moved(key, splice.growth), sections.moved(value, splice.growth))
+            else:
+                document._top[other] = found[:2]
+        document._root = nodes.Mapping(root.start, root.content, root.end + splice.growth, False, root.tag)
+        document._root.items = [node for pair in document._top.values() for node in pair]
+        kept = {other: value for other, value in self.config.values_so_far.items() if other != name}
+        document.config = _Config(document._value, document._top, kept)
+        return document
 
     @property
     def problems(self) -> Problems:
@@ -97,7 +150,7 @@ class Document:
 
         An alias is what is written at that path: `*name`. Empty values have a span of no width.
         """
-        found = self._walk(path)
+        found = self.walk(path)
         if len(found) <= len(path):
             return None
         key, node = found[-1]
@@ -110,7 +163,7 @@ class Document:
         return None if span is None else self.text[slice(*span)]
 
     def _index(self, path: Path, at_key: bool, span: Span | None) -> int | None:
-        found = self._walk(path)
+        found = self.walk(path)
         if not found:
             return None
         key, node = found[-1]
@@ -129,7 +182,7 @@ class Document:
             index = interpolation
         return min(nodes.offset(node, self.text, index), max(node.end - 1, node.content))
 
-    def _walk(self, path: Path) -> list[tuple[nodes.Node | None, nodes.Node]]:
+    def walk(self, path: Path) -> list[tuple[nodes.Node | None, nodes.Node]]:
         """Key and value node of the top level and of every part of the path that exists."""
         if self._root is None:
             return []
@@ -153,7 +206,7 @@ class Document:
 
     def _lookup(self, path: Path) -> nodes.Node | Entries | None:
         """For `surprises`: the entries of a mapping, or another node, with aliases followed."""
-        found = self._walk(path)
+        found = self.walk(path)
         node = nodes.resolve(found[-1][1]) if len(found) == len(path) + 1 else None
         if node is self._root:
             return self._top
@@ -175,7 +228,9 @@ class Document:
         return entry
 
     def _compose_more(self, name: str, asked: nodes.Skipped) -> None:
-        """Compose a section that was passed over, and as many others as cost little."""
+        """Compose a section that was passed over: by itself, or along with as many others as cost little."""
+        if self._compose_alone(asked, name):
+            return
         root = None
         more = {name}
         if self._nodes + asked.size <= MAX_NODES:
@@ -202,6 +257,18 @@ class Document:
             if id(before) in skipped:
                 self._top[skipped[id(before)]] = pair
 
+    def _compose_alone(self, asked: nodes.Skipped, name: str) -> bool:
+        if self._root is None or self._nodes + asked.size > MAX_NODES or len(self.text) < LONG_TEXT:
+            return False
+        index = next((at for at, node in enumerate(self._root.items[1::2]) if node.start == asked.start), -1)
+        place = sections.bounds(self.text, self._root, index)
+        found = sections.compose_alone(self.text, *place) if place else None
+        if found is None:
+            return False
+        self._nodes += found[2]
+        self._top[name] = found[:2]
+        return True
+
     def _value(self, name: str) -> Any:
         entry = self._section(name)
         if entry is None:
@@ -222,15 +289,16 @@ class Document:
 class _Config(Mapping[str, Any]):
     """The top level of a document; a section becomes plain values when it is first read."""
 
-    def __init__(self, read: Callable[[str], Any], top: Entries) -> None:
+    def __init__(self, read: Callable[[str], Any], top: Entries, known: dict[str, Any]) -> None:
         self._read = read
         self._top = top
-        self._values: dict[str, Any] = {}
+        self.values_so_far = known
+        """Sections that were read already."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._values:
-            self._values[name] = self._read(name)
-        return self._values[name]
+        if name not in self.values_so_far:
+            self.values_so_far[name] = self._read(name)
+        return self.values_so_far[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._top
@@ -256,6 +324,10 @@ def read_mapping(path: str | os.PathLike[str]) -> dict[str, Any]:
     if document.problems.blocking:
         raise DocumentError(document.problems)
     return mapping
+
+
+def _text_of(key: nodes.Node) -> str | None:
+    return key.text if isinstance(key, nodes.Scalar) else None
 
 
 def _as_written(top: Entries, names: Iterable[str]) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from placetui.document import Document, DocumentError, Wishes, plan_document
 from placetui.document.edit import Edited
 from placetui.document.planning import NO_WISHES
+from placetui.document.splice import difference
 from placetui.placement.layouts import Layout, arrange
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Path, Problem
@@ -72,8 +73,10 @@ class Session:
         return replace(self, plan=plan, problems=tuple(plan.problems), wishes=wishes)
 
     def with_text(self, text: str) -> Session:
-        """Another text of the same file, as it is being edited."""
-        return self._with(Document(text, self.document.source, self.document.bom), self.wishes)
+        """Another text of the same file, as it is being edited; only the section that changed is read again."""
+        current = self.written or self.document
+        splice = difference(current.text, text)
+        return self if splice is None else self._with(current.change([splice]), self.wishes)
 
     def edited(self, edited: Edited) -> Session:
         """After an edit that was tried out."""

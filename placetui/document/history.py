@@ -1,0 +1,169 @@
+"""Splices done and undone. The current text is the only truth; older ones are found by splicing back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .splice import Splice, apply, inverse
+
+MOST_STEPS = 10_000
+"""Steps that can be undone; older ones are forgotten."""
+
+MOST_CHARACTERS = 32 * 1024 * 1024
+"""Characters that all steps together may keep: many times the largest file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that a person did."""
+
+    label: str
+    forth: tuple[Splice, ...]
+    back: tuple[Splice, ...]
+    """In the order in which they are applied."""
+
+    typed: bool = False
+    """Whether further typing may be added to it."""
+
+    @property
+    def weight(self) -> int:
+        """Characters that it keeps."""
+        return sum(len(splice.text) for splice in (*self.forth, *self.back))
+
+
+class History:
+    """A text with everything that was done to it.
+
+    Args:
+        text: as it was read.
+        most_steps: see `MOST_STEPS`.
+        most_characters: see `MOST_CHARACTERS`.
+    """
+
+    def __init__(self, text: str, *, most_steps: int = MOST_STEPS, most_characters: int = MOST_CHARACTERS) -> None:
+        self.text = text
+        self._done: deque[Step] = deque()
+        self._undone: list[Step] = []
+        self._most_steps = most_steps
+        self._most_characters = most_characters
+        self._weight = 0
+        self._saved = _fingerprint(text)
+        self._now: tuple[str, tuple[int, bytes]] = (text, self._saved)
+
+    def apply(self, splices: Splice | Iterable[Splice], label: str, *, typed: bool = False) -> str:
+        """Do something; what was undone before is forgotten.
+
+        Args:
+            splices: each counted in the text that the one before left.
+            label: what a person would call it: `move rollout to 8-15`.
+            typed: whether it is a keystroke. Neighbouring ones under the same label become one step.
+
+        Returns:
+            The new text.
+        """
+        forth = (splices,) if isinstance(splices, Splice) else tuple(splices)
+        back: list[Splice] = []
+        text = self.text
+        for splice in forth:
+            back.append(inverse(text, splice))
+            text = apply(text, splice)
+        if text == self.text:
+            return text
+        step = Step(label, forth, tuple(reversed(back)), typed)
+        joins = typed and self._done and not self._undone and self.dirty  # not over a save
+        merged = _merged(self._done[-1], step) if joins else None
+        self._undone.clear()
+        if merged is not None:
+            self._weight -= self._done.pop().weight
+            step = merged
+        self.text = text
+        self._done.append(step)
+        self._weight += step.weight
+        while len(self._done) > self._most_steps or (self._weight > self._most_characters and len(self._done) > 1):
+            self._weight -= self._done.popleft().weight
+        return text
+
+    def undo(self) -> str | None:
+        """Take the last step back; the new text, or None when there is nothing to undo."""
+        if not self._done:
+            return None
+        step = self._done.pop()
+        self._weight -= step.weight
+        self._undone.append(step)
+        return self._splice(step.back)
+
+    def redo(self) -> str | None:
+        """Do again what was undone last; the new text, or None when there is nothing to redo."""
+        if not self._undone:
+            return None
+        step = self._undone.pop()
+        self._weight += step.weight
+        self._done.append(step)
+        return self._splice(step.forth)
+
+    def _splice(self, splices: Iterable[Splice]) -> str:
+        for splice in splices:
+            self.text = apply(self.text, splice)
+        return self.text
+
+    @property
+    def undo_label(self) -> str | None:
+        """What `undo` would take back."""
+        return self._done[-1].label if self._done else None
+
+    @property
+    def redo_label(self) -> str | None:
+        """What `redo` would do again."""
+        return self._undone[-1].label if self._undone else None
+
+    @property
+    def labels(self) -> list[str]:
+        """What was done, latest last."""
+        return [step.label for step in self._done]
+
+    def __len__(self) -> int:
+        return len(self._done)
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the text differs from what was saved last."""
+        if self._now[0] is not self.text:
+            self._now = self.text, _fingerprint(self.text)
+        return self._now[1] != self._saved
+
+    def mark_saved(self, text: str | None = None) -> None:
+        """The current text, or the one given, is what the file holds now. What is typed next is a new step."""
+        self._saved = _fingerprint(self.text if text is None else text)
+
+
+def _fingerprint(text: str) -> tuple[int, bytes]:
+    return len(text), hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _merged(before: Step, after: Step) -> Step | None:
+    """Two neighbouring keystrokes as one step: typing on, or deleting on in either direction."""
+    if not (before.typed and after.typed and before.label == after.label):
+        return None
+    if not len(before.forth) == len(after.forth) == 1:
+        return None
+    one, other = before.forth[0], after.forth[0]
+    removed, more = before.back[0].text, after.back[0].text
+    if len(other.text) + len(more) != 1 or "\n" in other.text + more:
+        return None
+    if other.text and other.start == one.start + len(one.text):
+        forth = Splice(one.start, one.end, one.text + other.text)
+        return Step(before.label, (forth,), (Splice(one.start, one.start + len(forth.text), removed),), True)
+    if one.text or not more:
+        return None
+    if other.end == one.start:
+        removed = more + removed
+    elif other.start == one.start:
+        removed = removed + more
+    else:
+        return None
+    start = other.start
+    forth = Splice(start, start + len(removed), "")
+    return Step(before.label, (forth,), (Splice(start, start, removed),), True)

@@ -1,0 +1,292 @@
+"""Saving: the old file or the new one, whole, whatever happens in between; and never over somebody else's work."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .errors import DocumentError
+from .files import BOM, FileText, printable, read_text
+
+StepHook: TypeAlias = Callable[[str], None]
+"""Called with a step's name right before it; for tests that end the process there."""
+
+STEPS = ("check", "create", "write", "keep_mode", "sync", "check_again", "replace", "sync_directory")
+
+TEMPORARY_SUFFIX = ".placetui-tmp"
+STALE_SECONDS = 600.0
+"""Age from which a temporary file is taken for one that a killed process left behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """What a file held when it was read. The time of its last change may lie; its content does not."""
+
+    digest: str
+    """Of all its bytes; empty when there was no file."""
+
+    @classmethod
+    def of(cls, data: bytes) -> FileStamp:
+        return cls(hashlib.sha256(data).hexdigest())
+
+    @property
+    def exists(self) -> bool:
+        return bool(self.digest)
+
+
+NO_FILE = FileStamp("")
+"""There was no file: a new one is to be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The file holds the text."""
+
+    stamp: FileStamp
+    """What to expect of the file at the next save."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """The file changed since it was read; nothing was written."""
+
+    mine: str
+    theirs: str | None
+    """None: the file is gone, or is no longer text."""
+
+    stamp: FileStamp
+    """Of the file as it is now: saving again with it means to overwrite."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotSaved:
+    """Nothing was written, and the old file is as it was."""
+
+    message: str
+    hint: str = ""
+
+
+def read_with_stamp(path: str | os.PathLike[str]) -> tuple[FileText, FileStamp]:
+    """A file's text, and what to expect of it when it is saved.
+
+    Raises:
+        DocumentError: it cannot be read.
+    """
+    file = read_text(path)
+    return file, FileStamp.of(encoded(file.text, file.bom))
+
+
+def stamp_of(path: str | os.PathLike[str]) -> FileStamp:
+    """What a file holds now; `NO_FILE` if there is none or it cannot be read."""
+    try:
+        return read_with_stamp(path)[1]
+    except DocumentError:
+        return NO_FILE
+
+
+def encoded(text: str, bom: bool = False) -> bytes:
+    """A text as the bytes of a file, line endings as they are.
+
+    Raises:
+        UnicodeEncodeError: it holds what no file can: half of a character.
+    """
+    return ((BOM if bom else "") + text).encode("utf-8")
+
+
+def save(
+    path: str | os.PathLike[str],
+    text: str,
+    *,
+    expected: FileStamp,
+    bom: bool = False,
+    before_step: StepHook = lambda step: None,
+) -> Saved | Conflict | NotSaved:
+    """Write a text to a file in one step.
+
+    A symbolic link stays, and its target is written. Mode, owner and extended attributes stay where possible.
+
+    Args:
+        path: where to.
+        text: without the byte order mark.
+        expected: what the file held when it was read; `NO_FILE` for a file that must not exist yet.
+        bom: whether the file begins with a byte order mark.
+        before_step: see `StepHook`.
+    """
+    source = printable(path)
+    try:
+        data = encoded(text, bom)
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        return NotSaved(f"line {line} holds half of a character, which no file can hold", "remove it")
+    try:
+        # One path for all that follows: a link that changes meanwhile must not lead elsewhere.
+        target = os.path.realpath(path)
+        before_step("check")
+        status = _status(target)
+        refusal = _refuse(status, target, source)
+        if refusal:
+            return refusal
+        conflict = _conflict(target, text, expected)
+        if conflict:
+            return conflict
+        return _write(target, data, text, expected, status, before_step)
+    except OSError as error:
+        return _explain(error, source)
+    except ValueError:
+        return NotSaved(f"`{source!r}` cannot be the name of a file", "choose another name")
+
+
+def _status(target: str) -> os.stat_result | None:
+    try:
+        return os.stat(target)
+    except FileNotFoundError:
+        return None
+
+
+def _refuse(status: os.stat_result | None, target: str, source: str) -> NotSaved | None:
+    """What must not be replaced."""
+    if status is None:
+        return None
+    elsewhere = "save it under another name"
+    if stat.S_ISDIR(status.st_mode):
+        return NotSaved(f"`{source}` is a directory", elsewhere)
+    if not stat.S_ISREG(status.st_mode):
+        return NotSaved(f"`{source}` is a pipe, a socket or a device, not a file", elsewhere)
+    if status.st_nlink > 1:
+        return NotSaved(f"`{source}` has {status.st_nlink} names (hard links), and saving would part them", elsewhere)
+    if not os.access(target, os.W_OK):
+        return NotSaved(f"you may not write `{source}`", "check its owner and permissions, or save it elsewhere")
+    return None
+
+
+def _conflict(target: str, mine: str, expected: FileStamp) -> Conflict | None:
+    """Whether the file holds something else than expected. What cannot be read as text is something else."""
+    try:
+        file, now = read_with_stamp(target)
+        theirs: str | None = file.text
+    except DocumentError:
+        theirs, now = None, _stamp_of_bytes(target)
+    return None if now == expected else Conflict(mine, theirs, now)
+
+
+def _stamp_of_bytes(target: str) -> FileStamp:
+    """Of a file that is no text, or too large to be one of ours."""
+    status = _status(target)
+    if status is None:
+        return NO_FILE
+    if not stat.S_ISREG(status.st_mode):
+        return FileStamp("not a file")
+    try:
+        with open(target, "rb") as file:
+            digest = hashlib.sha256()
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+            return FileStamp(digest.hexdigest())
+    except OSError:
+        return FileStamp("unreadable")
+
+
+def _write(
+    target: str,
+    data: bytes,
+    text: str,
+    expected: FileStamp,
+    status: os.stat_result | None,
+    before_step: StepHook,
+) -> Saved | Conflict:
+    directory, name = os.path.split(target)
+    _remove_stale(directory, name)
+    before_step("create")
+    temporary = os.path.join(directory, f".{name[:180]}.{os.getpid()}.{time.time_ns():x}{TEMPORARY_SUFFIX}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    # A new file gets what the user's umask leaves; of an old one nobody may read more than before, at any time.
+    descriptor = os.open(temporary, flags, 0o666 if status is None else 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            before_step("write")
+            file.write(data)
+            file.flush()
+            before_step("keep_mode")
+            if status is not None:
+                _keep(descriptor, target, status)
+            before_step("sync")
+            os.fsync(descriptor)
+        before_step("check_again")
+        conflict = _conflict(target, text, expected)
+        if conflict:
+            os.unlink(temporary)
+            return conflict
+        before_step("replace")
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    before_step("sync_directory")
+    _sync(directory)
+    return Saved(FileStamp.of(data))
+
+
+def _keep(descriptor: int, target: str, status: os.stat_result) -> None:
+    """Owner, mode and extended attributes of the old file, as far as the system lets us."""
+    if hasattr(os, "fchown"):
+        # First the owner: changing it takes set-user-id bits away.
+        for owner, group in ((status.st_uid, status.st_gid), (-1, status.st_gid)):
+            with suppress(OSError):
+                os.fchown(descriptor, owner, group)
+                break
+    if hasattr(os, "listxattr"):
+        with suppress(OSError):
+            for attribute in os.listxattr(target):
+                with suppress(OSError):
+                    os.setxattr(descriptor, attribute, os.getxattr(target, attribute))
+    if hasattr(os, "fchmod"):
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+
+
+def _sync(directory: str) -> None:
+    """Make the new name last; not every system can."""
+    with suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _remove_stale(directory: str, name: str) -> None:
+    """Temporary files of this file that a killed process left behind."""
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.name.startswith(f".{name[:180]}.") and entry.name.endswith(TEMPORARY_SUFFIX):
+                with suppress(OSError):
+                    if time.time() - entry.stat(follow_symlinks=False).st_mtime > STALE_SECONDS:
+                        os.unlink(entry.path)
+
+
+_REASONS = {
+    errno.ENOSPC: ("the disk is full", "make room, or save it elsewhere"),
+    errno.EDQUOT: ("your disk quota is used up", "make room, or save it elsewhere"),
+    errno.EFBIG: ("the file would be too large", "save it elsewhere"),
+    errno.EROFS: ("the file system is read-only", "save it elsewhere"),
+    errno.EACCES: ("you may not write there", "check the permissions of the directory, or save it elsewhere"),
+    errno.EPERM: ("you may not write there", "check the permissions of the directory, or save it elsewhere"),
+    errno.ENOENT: ("there is no such directory", "create it first, or save it elsewhere"),
+    errno.ENOTDIR: ("there is no such directory", "create it first, or save it elsewhere"),
+    errno.ELOOP: ("the links go round in a circle", "save it elsewhere"),
+    errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
+}
+
+
+def _explain(error: OSError, source: str) -> NotSaved:
+    reason, hint = _REASONS.get(
+        error.errno or 0, (error.strerror or type(error).__name__, "save it elsewhere and try again")
+    )
+    return NotSaved(f"`{source}` was not saved: {reason}; the file is as it was", hint)
