@@ -12,8 +12,8 @@ from textual.binding import BindingType
 from textual.filter import LineFilter, NoColor
 from textual.message import Message
 from textual.screen import Screen
+from textual.timer import Timer
 
-from placetui.document import recovery
 from placetui.observe.ports import ClusterSource, Status, Update
 from placetui.placement.layouts import ADVICE, Layout
 from placetui.placement.plan import Plan
@@ -35,6 +35,9 @@ __all__ = ["Dashboard", "Options"]
 SLOWEST, FASTEST = 30.0, 0.2
 """Seconds between observations."""
 
+FOLLOW_AFTER = 1.0
+"""Seconds from the last edit until the live picture follows."""
+
 
 @dataclass
 class Planned(Message):
@@ -43,6 +46,9 @@ class Planned(Message):
     session: Session
     number: int
     """Only the newest counts."""
+
+    text: str
+    """What was on screen when it was begun; an edit since then counts more."""
 
 
 @dataclass
@@ -67,6 +73,7 @@ class Dashboard(FileActions):
         self._watch: FileWatch | None = None
         self._planning = 0
         self._connected: Plan | None = None
+        self._rest: Timer | None = None
         self._layout: Layout | None = None
         self._themes, problems = load_themes(options.user_themes)
         self._notices = [*options.notices, *problems]
@@ -130,6 +137,7 @@ class Dashboard(FileActions):
     def _show(self, session: Session, *, new: bool = False) -> None:
         """Open a session on the main screen, watch its file and its cluster."""
         self._opened = session
+        self._planning += 1
         self._layout = None
         editor = Editor(session, write=self.options.write, new=new)
         main = MainScreen(
@@ -144,21 +152,24 @@ class Dashboard(FileActions):
             self.push_screen(main)
         else:
             self.switch_screen(main)
-        if self._watch is not None:
-            self._watch.close()
-        self._watch = FileWatch(session.file, self._file_changed)
+        self._watch_file(session.file)
         self._connect(session.plan)
         self._offer_lost_work(editor)
+        self._withdraw()
         if editor.write:
             self._tell_others(editor)
+
+    def _watch_file(self, file: str) -> None:
+        if self._watch is not None:
+            self._watch.close()
+        self._watch = FileWatch(file, self._file_changed)
 
     def on_unmount(self) -> None:
         if self._watch is not None:
             self._watch.close()
         if self.source is not None:
             self.source.close()
-        if self._opened is not None and self.options.write:
-            recovery.withdraw(self._opened.file)
+        self._withdraw()
 
     def _connect(self, plan: Plan) -> None:
         self._connected = plan
@@ -174,13 +185,20 @@ class Dashboard(FileActions):
 
     def _plan(self, make: Callable[[], Session]) -> None:
         self._planning += 1
-        number = self._planning
+        number, text = self._planning, self._text()
 
         def work() -> None:
-            self.post_message(Planned(make(), number))
+            self.post_message(Planned(make(), number, text))
 
         # A daemon thread: reading a file can hang, and must not keep the program from ending.
         threading.Thread(target=work, name="planning", daemon=True).start()
+
+    def _text(self) -> str:
+        """The text that is being edited."""
+        if self.main is None:
+            return ""
+        self.main.settle()
+        return self.main.editor.history.text
 
     def _file_changed(self) -> None:
         """Called from the watching thread."""
@@ -190,15 +208,25 @@ class Dashboard(FileActions):
         main = self.main
         if main is None or not main.editor.changed_on_disk():
             return
+        main.settle()
         if main.editor.dirty:
             self.notify("the file changed on disk: saving will ask what to do", severity="warning", markup=False)
         else:
             self._plan(main.session.reread)
 
-    def on_edit_actions_edited(self) -> None:
+    def on_save_actions_edited(self) -> None:
         """What was being planned is out of date; the live picture follows when the user rests."""
         self._planning += 1
-        self._rest = self.set_timer(1.0, self._follow_edits, name="follow edits")
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(FOLLOW_AFTER, self._follow_edits, name="follow edits")
+
+    def on_save_actions_saved_as(self, event: MainScreen.SavedAs) -> None:
+        """From now on, it is about another file."""
+        self._watch_file(event.path)
+        self.options.remember("recent", event.path)
+        if self.main is not None:
+            self._tell_others(self.main.editor)
 
     def _follow_edits(self) -> None:
         session = self.session
@@ -206,7 +234,7 @@ class Dashboard(FileActions):
             self._connect(session.plan)
 
     def on_planned(self, event: Planned) -> None:
-        if event.number != self._planning:
+        if event.number != self._planning or event.text != self._text():
             return
         other_plan = self.session is None or event.session.plan is not self.session.plan
         self._opened = event.session

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from placetui.document import recovery
 from placetui.document.difference import unified_diff
 from placetui.document.edit import Edited, attempt
 from placetui.document.history import History
-from placetui.document.save import NO_FILE, Conflict, FileStamp, NotSaved, Saved, save, stamp_of
+from placetui.document.save import NO_FILE, Conflict, FileStamp, NotSaved, Saved, encoded, save, stamp_of
 from placetui.document.splice import Splice, difference
 from placetui.placement.diff import diff_plans
 from placetui.placement.diff_text import difference_lines
 from placetui.placement.edit_types import Operation, Refusal
 from placetui.tui.session import Session
+
+MOST_KEYS = 12
+"""Keys that a person can press between two looks at the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,9 @@ class Review:
 
     moves: list[str]
     """Who moves where."""
+
+    heading: str = ""
+    """What to say above the moves, or instead of them."""
 
 
 class Editor:
@@ -43,11 +50,16 @@ class Editor:
         """Whether the opened file may be changed."""
 
         self.path = os.path.abspath(session.file)
-        self.stamp: FileStamp = stamp_of(session.file)
+        # Of what was read, not of the file: somebody may have written it in between.
+        self.stamp = NO_FILE if new else _stamp_of_text(session)
         self.history = History("" if new else session.text)
         if new:
             self.history.apply(Splice(0, 0, session.text), "new file")
-        self._opened = session
+        self._saved_as: Session | None = None if new else session
+        """What the file holds, as far as we know; None when there is no file yet."""
+
+        self._kept = False
+        """Whether the unsaved work that is kept is ours."""
 
     @property
     def dirty(self) -> bool:
@@ -76,7 +88,9 @@ class Editor:
         splice = difference(self.history.text, text)
         if splice is None:
             return session
-        self.history.apply(splice, "typing", typed=True)
+        removed = self.history.text[splice.start : splice.end]
+        for keystroke in _keystrokes(splice, removed):
+            self.history.apply(keystroke, "typing", typed=True)
         return session.with_text(self.history.text)
 
     def undo(self, session: Session) -> tuple[str, Session] | None:
@@ -93,9 +107,14 @@ class Editor:
 
     def review(self, session: Session) -> Review:
         """What a save would change, against the file as it was read."""
-        before = self._opened
-        moves = [] if session.old else list(difference_lines(diff_plans(before.plan, session.plan)))
-        return Review(unified_diff(before.text, self.history.text, os.path.basename(self.path)), moves)
+        before = self._saved_as
+        text = unified_diff(before.text if before else "", self.history.text, os.path.basename(self.path))
+        if session.old:
+            return Review(text, [], "the text is broken: who moves cannot be said")
+        if before is None:
+            return Review(text, [], "a new file")
+        found = diff_plans(before.plan, session.plan)
+        return Review(text, list(difference_lines(found)), "who moves") if found else Review(text, [], "no rank moves")
 
     def save(self, session: Session, *, overwrite: Conflict | None = None) -> Saved | Conflict | NotSaved:
         """Write the opened file."""
@@ -109,14 +128,16 @@ class Editor:
         """Write a new file, which must not exist."""
         result = save(path, self.history.text, expected=NO_FILE, bom=session.document.bom)
         if isinstance(result, Saved):
-            recovery.discard(self.path)
+            self._forget()
             self.path = os.path.abspath(path)
+            self.write = True  # the user has just made it, to be written
             self._saved(session, result)
         return result
 
     def against(self, conflict: Conflict) -> Review:
         """From what somebody else saved to this text."""
-        return Review(unified_diff(conflict.theirs or "", conflict.mine, os.path.basename(self.path)), [])
+        text = unified_diff(conflict.theirs or "", conflict.mine, os.path.basename(self.path))
+        return Review(text, [], "- theirs, + mine")
 
     def take_theirs(self, session: Session, conflict: Conflict) -> Session:
         """Go on with what somebody else saved; undo brings this text back."""
@@ -127,7 +148,8 @@ class Editor:
         self.history.mark_saved()
         self.stamp = conflict.stamp
         taken = session.with_text(theirs)
-        self._opened = taken
+        self._saved_as = taken
+        self._forget()
         return taken
 
     def reread(self, session: Session) -> None:
@@ -136,34 +158,68 @@ class Editor:
         if splice is not None:
             self.history.apply(splice, "saved elsewhere")
         self.history.mark_saved()
-        self.stamp = stamp_of(self.path)
-        self._opened = session
+        self.stamp = _stamp_of_text(session)
+        self._saved_as = session
 
     def _saved(self, session: Session, result: Saved) -> None:
         self.stamp = result.stamp
         self.history.mark_saved()
-        self._opened = session
-        recovery.discard(self.path)
+        self._saved_as = session
+        self._forget()
 
     def discard(self) -> None:
         """Forget what is unsaved."""
-        self.history = History(self._opened.text)
-        recovery.discard(self.path)
+        self.history = History(self._saved_as.text if self._saved_as else "")
+        self._forget()
 
     # What must not be lost
 
     def keep(self) -> None:
-        """Keep unsaved work where a crash cannot reach it; nothing unsaved leaves nothing behind."""
+        """Keep unsaved work where a crash cannot reach it; nothing unsaved leaves nothing of ours behind."""
         if self.dirty:
-            recovery.keep(self.path, self.history.text, self.stamp.digest)
+            self._kept = recovery.keep(self.path, self.history.text, self.stamp.digest) or self._kept
         else:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Drop what we kept; what an earlier run kept and the user left for later stays."""
+        if self._kept:
             recovery.discard(self.path)
+            self._kept = False
 
     def lost_work(self) -> recovery.Unsaved | None:
         """Unsaved work of an earlier run."""
         found = recovery.find(self.path)
         return found if found is not None and found.text != self.history.text else None
 
+    def moved_on(self, lost: recovery.Unsaved) -> bool:
+        """Whether the file is another one than the one that unsaved work was made from."""
+        return lost.base != self.stamp.digest
+
+    def restore(self, session: Session, lost: recovery.Unsaved) -> Session:
+        """Go on with unsaved work of an earlier run. If the file moved on since, saving will say so."""
+        splice = difference(self.history.text, lost.text)
+        if splice is not None:
+            self.history.apply(splice, "restore unsaved work")
+        self.stamp = FileStamp(lost.base)
+        self._kept = True
+        return session.with_text(self.history.text)
+
     def changed_on_disk(self) -> bool:
         """Whether somebody else wrote the file since it was read or saved."""
         return stamp_of(self.path) != self.stamp
+
+
+def _keystrokes(splice: Splice, removed: str) -> Iterator[Splice]:
+    """What a moment of typing was, key by key, so that it goes on the step before; a paste or a cut is one."""
+    if len(removed) + len(splice.text) > MOST_KEYS or "\n" in removed + splice.text:
+        yield splice
+        return
+    for end in range(splice.end, splice.start, -1):
+        yield Splice(end - 1, end, "")
+    for place, character in enumerate(splice.text, splice.start):
+        yield Splice(place, place, character)
+
+
+def _stamp_of_text(session: Session) -> FileStamp:
+    return FileStamp.of(encoded(session.text, (session.written or session.document).bom))

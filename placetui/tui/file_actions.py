@@ -14,7 +14,7 @@ from textual.app import App
 from placetui.document import DocumentError, Wishes, recovery
 from placetui.document.new_file import Sizes, new_file
 from placetui.document.planning import NO_WISHES
-from placetui.grid import Density
+from placetui.grid import Density, clean
 from placetui.observe.ports import ClusterSource
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Problem
@@ -61,6 +61,8 @@ class FileActions(App[int]):
     """The half of the dashboard that deals with files."""
 
     options: Options
+    _announced = ""
+    """The file that others are told we have open for writing."""
 
     if TYPE_CHECKING:
 
@@ -89,9 +91,17 @@ class FileActions(App[int]):
 
     def _tell_others(self, editor: Editor) -> None:
         """Two people, one file: each is told of the other."""
+        self._withdraw()
         for holder in recovery.others(editor.path):
-            self.notify(f"{holder} has this file open for writing too", severity="warning", timeout=10, markup=False)
+            words = clean(f"{holder} has this file open for writing too", self.options.ascii)
+            self.notify(words, severity="warning", timeout=10, markup=False)
         recovery.announce(editor.path)
+        self._announced = editor.path
+
+    def _withdraw(self) -> None:
+        if self._announced:
+            recovery.withdraw(self._announced)
+            self._announced = ""
 
     @work
     async def _offer_lost_work(self, editor: Editor) -> None:
@@ -102,12 +112,14 @@ class FileActions(App[int]):
         answers = [
             Answer("restore", "go on with it", key="r"),
             Answer("discard", "forget it", key="d"),
-            Answer("later", "leave it for later", key="l"),
+            Answer("later", "leave it for later, or until something else is edited", key="l"),
         ]
         question = "There is unsaved work on this file from an earlier run."
+        if editor.moved_on(lost):
+            question += " The file has changed since: saving will ask what to do."
         answer = await self.push_screen_wait(ChooseScreen("unsaved work", answers, question))
         if answer == "restore" and self.main is not None:
-            self.main.restore(lost.text)
+            self.main.restore(lost)
         elif answer == "discard":
             recovery.discard(editor.path)
 
@@ -167,7 +179,10 @@ class FileActions(App[int]):
     async def _may_leave(self) -> bool:
         """Whether the file can be left: nothing is unsaved, or the user says what to do with it."""
         main = self.main
-        if main is None or not main.editor.dirty:
+        if main is None:
+            return True
+        main.settle()
+        if not main.editor.dirty:
             return True
         answers = [
             Answer("save", "save", key="s"),
@@ -184,6 +199,7 @@ class FileActions(App[int]):
     def _leave(self) -> None:
         """End, and remember how the grid was looked at."""
         if self.main is not None:
+            self.main.settle()
             self.main.editor.keep()
             self.options.remember("density", self.main.view.density)
         self.exit(0)

@@ -1,19 +1,13 @@
-"""What the user does to the placement: edits in the grid, as text, undo, save."""
+"""What the user does to the placement in the grid."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.style import Style as RichStyle
 from textual import work
-from textual.message import Message
-from textual.screen import Screen
-from textual.widgets import TextArea
 
-from placetui.document.save import Conflict, NotSaved, Saved
 from placetui.grid import Place, Style, clean
 from placetui.placement.edit_types import (
     Add,
@@ -31,73 +25,25 @@ from placetui.placement.edit_types import (
     Spread,
     Swap,
     Unassign,
-    WriteRule,
 )
 from placetui.placement.settings import MODES
-from placetui.tui.editing import Editor
 from placetui.tui.screens.ask import AskScreen
 from placetui.tui.screens.choose import Answer, ChooseScreen
-from placetui.tui.screens.save import SaveScreen
-from placetui.tui.session import Session
-from placetui.tui.themes import GridPalette
-from placetui.tui.widgets.rule_bar import RuleBar
-from placetui.tui.widgets.yaml_view import YamlView
+from placetui.tui.screens.text_actions import TextActions
 
 if TYPE_CHECKING:
     from placetui.tui.view import View
-    from placetui.tui.widgets.grid_view import GridView
 
 NEW = "\0new"
 DEFAULT = "default"
 
 
-class EditActions(Screen[None]):
+class EditActions(TextActions):
     """The editing half of the main screen."""
 
-    @dataclass
-    class Edited(Message):
-        """The text is another one now."""
-
-    session: Session
-    editor: Editor
     view: View
-    _palette: GridPalette
-    _ascii: bool
-
-    if TYPE_CHECKING:
-
-        @property
-        def grid(self) -> GridView: ...
-
-        def show_session(self, session: Session) -> None: ...
-
-        async def _show_yaml(self) -> YamlView: ...
-
-        def _update_status(self) -> None: ...
-
-    # How an edit is made
-
-    def _edit(self, operation: Operation) -> None:
-        """Make an edit, or say why not; the grid follows."""
-        result = self.editor.do(self.session, operation)
-        if isinstance(result, Refusal):
-            self._refuse(result)
-            return
-        self._after_edit(result)
-        self.notify(self.editor.history.undo_label or "", timeout=2, markup=False)
-
-    def _after_edit(self, session: Session) -> None:
-        self.show_session(session)
-        self._keep_soon()
-        self.post_message(self.Edited())
-
-    def _refuse(self, refusal: Refusal) -> None:
-        text = f"{refusal.reason}; {refusal.hint}" if refusal.hint else refusal.reason
-        self.notify(clean(text, self._ascii), title="not possible", severity="warning", timeout=8, markup=False)
-
-    def _keep_soon(self) -> None:
-        """Unsaved work is kept a moment after the last edit."""
-        self._keeping = self.set_timer(0.5, self.editor.keep, name="keep unsaved work")
+    _last_subject: tuple[Place | None, str] = (None, "")
+    """Whom the last edit was about, and where the cursor was then: the next one is about the same."""
 
     @property
     def _selected(self) -> tuple[Place, ...]:
@@ -136,6 +82,9 @@ class EditActions(Screen[None]):
         """The component that is meant: the highlighted one, the only one here, or the one that is chosen."""
         if self.view.component is not None:
             return self.view.component
+        where, name = self._last_subject
+        if where == self.grid.emphasis.cursor and name in self.session.plan.components:
+            return name
         here = self._here() or list(self.session.plan.components)
         return here[0] if len(here) == 1 else await self._choose_component(title, here)
 
@@ -180,16 +129,42 @@ class EditActions(Screen[None]):
         self._with_subject("move", lambda name: Move(name, by, "node" if unit == "node" else "device"))
 
     def action_grow(self) -> None:
-        self._with_subject("grow", lambda name: Resize(name, 1))
+        self._with_subject("grow", lambda name: Resize(name, self._process_size(name)))
 
     def action_shrink(self) -> None:
-        self._with_subject("shrink", lambda name: Resize(name, -1))
+        self._with_subject("shrink", lambda name: Resize(name, -self._process_size(name)))
+
+    def _process_size(self, name: str) -> int:
+        """Devices of one process, the least by which a component can grow."""
+        component = self.session.plan.components[name]
+        return max(1, len(component.placements[-1].local_hardware_ranks)) if component.world_size else 1
 
     @work
     async def _with_subject(self, title: str, operation: Callable[[str], Operation]) -> None:
         name = await self._subject(title)
-        if name is not None:
-            self._edit(operation(name))
+        if name is None:
+            return
+        rank = self._rank_here(name)
+        self._edit(operation(name))
+        self._go_with(name, rank)
+        self._last_subject = self.grid.emphasis.cursor, name
+
+    def _rank_here(self, name: str) -> int | None:
+        """The rank of a component under the cursor."""
+        cursor = self.grid.emphasis.cursor
+        for device in self.session.plan.devices_of(cursor.node):
+            if Place(device.node, device.kind, device.index) == cursor:
+                return next((one.rank for one in device.occupants if one.component == name), None)
+        return None
+
+    def _go_with(self, name: str, rank: int | None) -> None:
+        """Keep the cursor on a rank that may have moved."""
+        component = self.session.plan.components.get(name)
+        if rank is None or component is None or rank >= component.world_size or self._rank_here(name) == rank:
+            return
+        placement = component.placements[rank]
+        kind = self.session.plan.kind_of(placement)
+        self.grid.set_cursor(Place(placement.cluster_node_rank, kind, next(iter(placement.local_hardware_ranks), 0)))
 
     @work
     async def action_more(self) -> None:
@@ -264,8 +239,6 @@ class EditActions(Screen[None]):
             return Spread(name, devices_per_process=int(digits))
         return Spread(name, processes_per_device=int(digits))
 
-    # As text
-
     @work
     async def action_edit_rule(self) -> None:
         """Edit the rule of a component in place."""
@@ -275,120 +248,4 @@ class EditActions(Screen[None]):
         if self.session.plan.mode == "slime":
             self._refuse(Refusal("slime files have no rules", "press E and change slime's arguments"))
             return
-        self._before_rule = self.session
-        self.query_one(RuleBar).edit(name, self.session.plan.components[name].rule.text.strip())
-
-    def on_rule_bar_typed(self, event: RuleBar.Typed) -> None:
-        before = self._before_rule
-        result = self.editor.preview(before, WriteRule(event.component, event.text))
-        bar = self.query_one(RuleBar)
-        if isinstance(result, Refusal):
-            bar.say(clean(result.reason, self._ascii), wrong=True)
-            return
-        size = result.plan.components[event.component].world_size
-        bar.say(f"{size} rank{'s' * (size != 1)}")
-        self.show_session(result)
-
-    def on_rule_bar_done(self, event: RuleBar.Done) -> None:
-        self._close_rule()
-        self._edit(WriteRule(event.component, event.text))
-
-    def on_rule_bar_cancelled(self) -> None:
-        self._close_rule()
-
-    def _close_rule(self) -> None:
-        self.query_one(RuleBar).close()
-        self.show_session(self._before_rule)
-        self.grid.focus()
-
-    async def action_edit_yaml(self) -> None:
-        """Edit the whole file as text, with the grid beside it."""
-        self.add_class("-editing")
-        await self._show_yaml()
-
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        if self.has_class("-editing") and event.text_area.text != self.editor.history.text:
-            self._typing = self.set_timer(0.15, self._typed, name="typing")
-
-    def _typed(self) -> None:
-        text = self.query_one(YamlView).text
-        if text != self.editor.history.text:
-            self._after_edit(self.editor.type(self.session, text))
-
-    def restore(self, text: str) -> None:
-        """Go on with unsaved work of an earlier run."""
-        self._after_edit(self.editor.type(self.session, text))
-
-    # Undo, redo, save
-
-    def action_undo(self) -> None:
-        self._step(self.editor.undo(self.session), "undone", "nothing to undo")
-
-    def action_redo(self) -> None:
-        self._step(self.editor.redo(self.session), "done again", "nothing to redo")
-
-    def on_yaml_view_step(self, event: YamlView.Step) -> None:
-        self._typed()
-        self.action_undo() if event.direction == "undo" else self.action_redo()
-
-    def _step(self, result: tuple[str, Session] | None, word: str, nothing: str) -> None:
-        if result is None:
-            self.notify(nothing, timeout=2, markup=False)
-            return
-        label, session = result
-        self._after_edit(session)
-        self.notify(f"{word}: {clean(label, self._ascii)}", timeout=2, markup=False)
-
-    @work
-    async def action_save(self) -> None:
-        """Save, after showing what changes."""
-        await self.save()
-
-    async def save(self) -> bool:
-        """Save as the user wants it; whether it was saved."""
-        if not self.editor.dirty:
-            self.notify("nothing has changed", timeout=2, markup=False)
-            return True
-        name = clean(os.path.basename(self.editor.path), self._ascii)
-        title = f"save {name}" if self.editor.write else f"{name} is read-only: save as a new file"
-        review = self.editor.review(self.session)
-        if not await self.app.push_screen_wait(SaveScreen(title, review, self._palette, self._ascii)):
-            return False
-        if not self.editor.write:
-            return await self._save_as()
-        return await self._told(self.editor.save(self.session))
-
-    async def _save_as(self) -> bool:
-        stem, suffix = os.path.splitext(self.editor.path)
-        question = "The opened file stays as it is (start with --write to change it). A new file:"
-        answer = await self.app.push_screen_wait(AskScreen("save as", question, f"{stem}-new{suffix}"))
-        if answer is None:
-            return False
-        return await self._told(self.editor.save_as(self.session, os.path.expanduser(answer)))
-
-    async def _told(self, result: Saved | Conflict | NotSaved) -> bool:
-        """Say how a save went, and ask what to do about a file that somebody else changed."""
-        if isinstance(result, Saved):
-            self.notify(f"saved {clean(self.editor.path, self._ascii)}", markup=False)
-            self._update_status()
-            return True
-        if isinstance(result, NotSaved):
-            self._refuse(Refusal(result.message, result.hint))
-            return False
-        answers = [
-            Answer("mine", "keep mine, overwrite the file", key="m"),
-            Answer("theirs", "take theirs, forget my changes (undo brings them back)", key="t"),
-            Answer("see", "see the difference first", key="d"),
-        ]
-        question = "The file changed on disk since it was read. Nothing was written."
-        answer = await self.app.push_screen_wait(ChooseScreen("somebody else saved this file", answers, question))
-        if answer == "see":
-            review = self.editor.against(result)
-            if not await self.app.push_screen_wait(SaveScreen("theirs to mine", review, self._palette, self._ascii)):
-                return False
-            answer = "mine"
-        if answer == "mine":
-            return await self._told(self.editor.save(self.session, overwrite=result))
-        if answer == "theirs" and result.theirs is not None:
-            self._after_edit(self.editor.take_theirs(self.session, result))
-        return False
+        self._open_rule(name)

@@ -125,6 +125,7 @@ class MainScreen(FindActions, EditActions):
         self.history.record(observation, changed)
         if before is None or self.grid.drawing is None:
             self._draw()
+            self._fill_panels()  # the legend has marks for what is live
         else:
             drawing = self.grid.drawing.change(overlay=self._overlay(observation))
             self.grid.show_live(drawing, changed)
@@ -184,7 +185,10 @@ class MainScreen(FindActions, EditActions):
             self._fill_yaml()
 
     def _fill_yaml(self) -> None:
-        self.query_one(YamlView).show(self.session.text, self.session.problems)
+        pane = self.query_one(YamlView)
+        if pane.typed and pane.written != self.session.text:
+            return  # what is just being typed is not overwritten by what it was typed into
+        pane.show(self.session.text, self.session.problems)
 
     def _update_status(self) -> None:
         session, plan = self.session, self.session.plan
@@ -309,7 +313,7 @@ class MainScreen(FindActions, EditActions):
 
     def _switch(self, view: str) -> None:
         self.query_one("#views", ContentSwitcher).current = view
-        self.query_one(KeyBar).showing = view
+        self.query_one(KeyBar).showing = "text" if view == "yaml" and self.has_class("-editing") else view
 
     async def action_view_yaml(self) -> None:
         await self._show_yaml()

@@ -14,7 +14,6 @@ from textual.widgets import Label, Static
 
 from placetui.grid import clean
 from placetui.tui.editing import Review
-from placetui.tui.themes import GridPalette
 
 MOST_LINES = 400
 """Lines of the difference that are shown; a person reads fewer."""
@@ -28,20 +27,20 @@ class SaveScreen(ModalScreen[bool]):
         Binding("escape,q,n", "answer(False)", "cancel"),
     ]
 
-    def __init__(self, title: str, review: Review, palette: GridPalette, ascii: bool) -> None:
+    def __init__(self, title: str, review: Review, ascii: bool, *, only_look: bool = False) -> None:
         super().__init__()
         self._title = title
         self._review = review
-        self._palette = palette
         self._ascii = ascii
+        self._keys = "escape goes back" if only_look else "enter saves, escape goes back"
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog -tall") as box:
             box.border_title = self._title
+            box.border_subtitle = self._keys
             yield Static(difference_text(self._review.text, self._ascii), markup=False)
-            yield Label("who moves" if self._review.moves else "no rank moves", classes="heading", markup=False)
+            yield Label(self._review.heading, classes="heading", markup=False)
             yield Static(clean_lines(self._review.moves, self._ascii), markup=False)
-            yield Label("enter saves, escape goes back", classes="muted", markup=False)
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)

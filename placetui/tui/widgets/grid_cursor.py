@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -160,6 +160,8 @@ class GridCursor(ScrollView, can_focus=True):
 
     def emphasise(self, *, component: str | None = None, hits: Collection[Place] = ()) -> None:
         """Highlight a component and what was found."""
+        if component == self.emphasis.component and (hits is self.emphasis.hits or not (hits or self.emphasis.hits)):
+            return
         self.emphasis = replace(self.emphasis, component=component, hits=hits)
         self.refresh()
 
@@ -184,7 +186,21 @@ class GridCursor(ScrollView, can_focus=True):
         place = Place(node, kind, min(cursor.index, rows[kind] - 1))
         if place != cursor:
             self.emphasis = replace(self.emphasis, cursor=place, hover=None)
+        if self.emphasis.selected:
+            self._anchor = None
+            self.select(self._existing(self.emphasis.selected))
         self.post_message(self.Moved(place))
+
+    def _existing(self, places: Iterable[Place]) -> Iterator[Place]:
+        """Those that the plan has."""
+        assert self.plan is not None
+        sizes: dict[int, dict[str, int]] = {}
+        for place in places:
+            if 0 <= place.node < len(self.plan.nodes):
+                if place.node not in sizes:
+                    sizes[place.node] = dict(self._rows(place.node))
+                if place.index < sizes[place.node].get(place.kind, 0):
+                    yield place
 
     def _step_rows(self, steps: int) -> None:
         """Move by rows: those of the node first, then to its neighbours above or below."""
@@ -305,12 +321,7 @@ class GridCursor(ScrollView, can_focus=True):
             return
         nodes = self.drawing.nodes[min(first, last) : max(first, last) + 1]
         columns = range(min(anchor.index, place.index), max(anchor.index, place.index) + 1)
-        self.select(
-            Place(node, place.kind, index)
-            for node in nodes
-            for index in columns
-            if index < dict(self._rows(node)).get(place.kind, 0)
-        )
+        self.select(self._existing(Place(node, place.kind, index) for node in nodes for index in columns))
 
     def _extend(self, move: Callable[[], None]) -> None:
         if self._anchor is None:
@@ -342,8 +353,7 @@ class GridCursor(ScrollView, can_focus=True):
     def action_select_column(self) -> None:
         if self.drawing is not None:
             cursor = self.emphasis.cursor
-            nodes = [node for node in self.drawing.nodes if dict(self._rows(node)).get(cursor.kind, 0) > cursor.index]
-            self.select(Place(node, cursor.kind, cursor.index) for node in nodes)
+            self.select(self._existing(Place(node, cursor.kind, cursor.index) for node in self.drawing.nodes))
 
     # The mouse
 

@@ -11,7 +11,7 @@ from textual.cache import LRUCache
 from textual.geometry import Size
 from textual.strip import Strip
 
-from placetui.grid import Drawing, Line, Place
+from placetui.grid import Drawing, Line, Place, Run
 from placetui.tui.content import changed_columns
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.grid_cursor import EMPHASES, GridCursor
@@ -41,9 +41,8 @@ class GridView(GridCursor):
 
     def show(self, drawing: Drawing, *, keep_place: bool = True) -> None:
         """Show another drawing; the device under the cursor stays where it is on the screen."""
-        before = self._on_screen()
+        before, scrolled, old = self._on_screen(), self.scroll_offset, self.drawing
         self.drawing = drawing
-        self._strips.clear()
         self.virtual_size = Size(drawing.width, drawing.height + self.header_height)
         self._move_into(drawing.plan)
         if before is not None and keep_place:
@@ -56,8 +55,30 @@ class GridView(GridCursor):
                     force=True,
                     immediate=True,
                 )
-        self.refresh()
+        if old is not None and self.scroll_offset == scrolled and self._alike(old, drawing):
+            self._refresh_changes(old, drawing)
+        else:
+            self.refresh()
         self.call_after_refresh(self.show_cursor)
+
+    def _alike(self, old: Drawing, new: Drawing) -> bool:
+        """Whether two drawings differ in what stands on their lines, and in nothing else that is painted."""
+        emphasis = self.emphasis
+        plain = emphasis.component is None and not emphasis.hits and not emphasis.selected
+        return plain and (old.height, old.width, old.density, old.header()) == (
+            new.height,
+            new.width,
+            new.density,
+            new.header(),
+        )
+
+    def _refresh_changes(self, old: Drawing, new: Drawing) -> None:
+        """Paint the lines on screen that read otherwise, and those around the cursor."""
+        around = self.emphasis.cursor.node
+        for y in range(*self._visible_lines()):
+            span = (0, new.width) if around in new.nodes_at(y) else changed_columns(old.line(y), new.line(y))
+            if span is not None:
+                self._refresh_span(y, *span)
 
     def show_live(self, drawing: Drawing, changed: Collection[int]) -> None:
         """Show the same layout with new live data; only cells that changed are painted again."""
@@ -108,16 +129,18 @@ class GridView(GridCursor):
     def _strip(self, line: Line, key: object, emphases: tuple[tuple[int, int, str], ...]) -> Strip:
         assert self.palette is not None
         # While a component is chosen, all that is not its own steps back.
-        dimmed = self.emphasis.component is not None and key is None
-        cache_key = (key, line, emphases, dimmed)
+        chosen = self.emphasis.component if key is None else None
+        mark = self.drawing.marks.get(chosen) if self.drawing and chosen is not None else None
+        cache_key = (key, line, emphases, chosen, mark)
         strip = self._strips.get(cache_key)
         if strip is None:
             base = self.visual_style.rich_style
             styles = [base + self.palette.rich_style(run.style) for run in line]
-            if dimmed:  # but what needs attention
-                quiet = RichStyle(dim=True)
+            if chosen is not None:  # but what needs attention
+                # Tiles lose their ground, or those that step back would be the brighter ones.
+                quiet = RichStyle(dim=True, bgcolor=base.bgcolor if self._heat else None)
                 styles = [
-                    style if run.style.role in ("error", "warning") else style + quiet
+                    style if run.style.role in ("error", "warning") or self._is_tile_of(chosen, run) else style + quiet
                     for run, style in zip(line, styles, strict=True)
                 ]
             strip = Strip([Segment(run.text, style) for run, style in zip(line, styles, strict=True)])
@@ -129,11 +152,21 @@ class GridView(GridCursor):
             self._strips[cache_key] = strip
         return strip
 
+    @property
+    def _heat(self) -> bool:
+        return self.drawing is not None and self.drawing.density == "heat"
+
+    def _is_tile_of(self, component: str, run: Run) -> bool:
+        mark = self.drawing.marks.get(component) if self.drawing else None
+        return run.style.role == "tile" and mark is not None and run.style.component == mark.index
+
     def _ground(self, name: str) -> RichStyle:
         """What an emphasis adds: a ground and weight, never another colour for the text."""
         style = self.get_component_rich_style(f"grid-view--{name}")
-        if name == "cursor" and self.drawing is not None and self.drawing.density == "heat":
+        if name == "cursor" and self._heat:
             return RichStyle(reverse=True, bold=True)  # the tiles have grounds of their own
+        if name == "highlight" and self._heat:
+            return RichStyle(bold=True)
         return RichStyle(
             bgcolor=style.bgcolor,
             dim=False,
@@ -147,11 +180,12 @@ class GridView(GridCursor):
         assert self.drawing is not None
         found: list[tuple[int, int, str]] = []
         wanted = self.drawing.nodes_at(y)
+        columns = self._chosen_columns(y) if self.emphasis.component is not None else []
         for place, name in self._standing_out(wanted):
             region = self.drawing.locate(place.node, place.index, place.kind)
             if region is None or not region.y <= y < region.y + region.height:
                 continue
-            if name != "highlight" or any(region.x <= x < region.x + region.width for x in self._chosen_columns(y)):
+            if name != "highlight" or any(region.x <= x < region.x + region.width for x in columns):
                 found.append((region.x, region.x + region.width, name))
         found.sort(key=lambda entry: EMPHASES.index(entry[2]))
         return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from rich.text import Text
@@ -15,6 +16,9 @@ from placetui.tui.actions import ACTIONS, Action, key_names
 KEPT = 2
 """Entries at the end that stay in narrow terminals: help and quit."""
 
+WHILE_WRITING = {"undo": "undo", "redo": "redo", "clear": "back to the grid", "save": "save"}
+"""What can be done while all letters go into a text, and what it is called there."""
+
 
 class KeyBar(Widget):
     """Keys and labels of the actions marked for it; a click does what the key does."""
@@ -22,7 +26,7 @@ class KeyBar(Widget):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key", "key-bar--label"}
 
     showing: reactive[str] = reactive("grid")
-    """Which view is open: keys of the grid are left out elsewhere."""
+    """Which view is open: keys of the grid are left out elsewhere; `text` is one that is written in."""
 
     def __init__(self, rebound: Mapping[str, str], ascii: bool) -> None:
         super().__init__()
@@ -32,6 +36,12 @@ class KeyBar(Widget):
     def _entries(self) -> Iterator[tuple[Action, str]]:
         shown = []
         for action in ACTIONS:
+            if self.showing == "text":
+                if action.id in WHILE_WRITING:
+                    names = list(key_names(action, self._rebound, self._ascii))
+                    key = next((name for name in names if len(name) > 1), names[0])
+                    shown.append((replace(action, label=WHILE_WRITING[action.id]), key))
+                continue
             useful = (action.footer and action.where != "grid") or action.id == "view_plan"
             if action.footer if self.showing == "grid" else useful:
                 shown.append((action, next(key_names(action, self._rebound, self._ascii))))

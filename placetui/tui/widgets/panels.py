@@ -39,13 +39,19 @@ class ComponentList(OptionList):
         self._names = list(plan.components)
         column = min(12, max((cell_width(clean(name, ascii)) for name in self._names), default=4))
         highlighted = self.highlighted
-        entries = []
+        entries: list[Text] = []
         for name, component in plan.components.items():
             lines = _component(component, marks[name], palette, ascii, column, name == chosen)
             for line in lines:
                 line.truncate(width, overflow="crop" if ascii else "ellipsis")
-            entries.append(Option(Text("\n").join(lines)))
-        self.set_options(entries)
+            entries.append(Text("\n").join(lines))
+        if len(entries) == self.option_count:
+            # The same number of lines needs no new layout.
+            for index, entry in enumerate(entries):
+                if not _same(self.options[index].prompt, entry):
+                    self.replace_option_prompt_at_index(index, entry)
+            return
+        self.set_options(Option(entry) for entry in entries)
         self.highlighted = highlighted if highlighted is not None and highlighted < len(self._names) else None
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -84,7 +90,10 @@ class ProblemList(OptionList):
     def show(self, problems: Sequence[Problem], palette: GridPalette, ascii: bool) -> None:
         """Fill the list."""
         self._problems = list(problems)
-        self.set_options(Option(_problem(problem, palette, ascii)) for problem in self._problems)
+        texts = [_problem(problem, palette, ascii) for problem in self._problems]
+        before = [option.prompt for option in self.options]
+        if len(before) != len(texts) or not all(map(_same, before, texts)):
+            self.set_options(Option(text) for text in texts)
 
     @property
     def problems(self) -> list[Problem]:
@@ -119,9 +128,15 @@ def _problem(problem: Problem, palette: GridPalette, ascii: bool) -> Text:
     return text
 
 
+def _same(old: object, new: Text) -> bool:
+    return isinstance(old, Text) and old.plain == new.plain and old.spans == new.spans
+
+
 class LegendPanel(Static):
     """What the marks of the grid mean."""
 
     def show(self, drawing: Drawing, palette: GridPalette, width: int) -> None:
         """Write the legend."""
-        self.update(text_of_lines(drawing.key(width), palette))
+        text = text_of_lines(drawing.key(width), palette)
+        if not _same(self.content, text):
+            self.update(text)

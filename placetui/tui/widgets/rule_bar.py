@@ -17,10 +17,13 @@ class RuleBar(Horizontal):
 
     @dataclass
     class Typed(Message):
-        """The rule reads otherwise now."""
+        """The rule reads otherwise now; only the latest reading counts."""
 
         component: str
         text: str
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, RuleBar.Typed)
 
     @dataclass
     class Done(Message):
@@ -37,7 +40,7 @@ class RuleBar(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static("", id="rule-name")
-        yield Input(id="rule", compact=True)
+        yield Input(id="rule", compact=True, select_on_focus=False)
         yield Static("", id="rule-says")
 
     def on_mount(self) -> None:
@@ -53,14 +56,19 @@ class RuleBar(Horizontal):
         with self.prevent(Input.Changed):
             field.value = text
         field.cursor_position = len(text)
-        self.say("")
+        self.say("enter takes it, escape leaves it as it was")
         field.focus()
 
     def say(self, words: str, *, wrong: bool = False) -> None:
         """What the rule gives, or why it does not."""
         says = self.query_one("#rule-says", Static)
         says.set_class(wrong, "-wrong")
-        says.update(Content(words))
+        says.update(Content(words), layout=False)
+
+    @property
+    def text(self) -> str:
+        """The rule as it reads now."""
+        return self.query_one(Input).value
 
     def close(self) -> None:
         """Hide the line."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from rich.cells import cell_len
@@ -12,12 +12,13 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widgets import TextArea
 
+from placetui.document.splice import apply, difference
 from placetui.grid import clean
 from placetui.placement.problems import Problem
 
 
 class YamlView(TextArea):
-    """A read-only editor pane."""
+    """An editor pane, read-only until the user wants to edit."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"yaml-view--error", "yaml-view--warning"}
     """
@@ -35,9 +36,19 @@ class YamlView(TextArea):
 
     def __init__(self, ascii: bool, *, id: str | None = None) -> None:
         self._marked: dict[int, Problem] = {}
+        self._given = self._given_here = ""
+        """The text that was shown last, and how the pane holds it: it knows one kind of line end only."""
+
         self._arrow = "<-" if ascii else "←"
         super().__init__(
-            "", language="yaml", theme="css", read_only=True, show_line_numbers=True, soft_wrap=False, id=id
+            "",
+            language="yaml",
+            theme="css",
+            read_only=True,
+            show_line_numbers=True,
+            soft_wrap=False,
+            highlight_cursor_line=False,  # it would hide the colour of a problem
+            id=id,
         )
 
     def show(self, text: str, problems: Sequence[Problem]) -> None:
@@ -47,13 +58,25 @@ class YamlView(TextArea):
             if problem.line is not None and (problem.severity == "error" or problem.line - 1 not in marked):
                 marked[problem.line - 1] = problem
         self._marked = marked
-        if text != self.text:
-            place = self.cursor_location
+        if text != self.written or (self.typed and held_lines(text) != self.document.lines):
+            place, offset = self.cursor_location, self.scroll_offset
             self.load_text(text)
             self.move_cursor(place)
+            self.scroll_to(*offset, animate=False)
+        self._given, self._given_here = text, self.text
         self._refresh_size()
         self._line_cache.clear()
         self.refresh()
+
+    @property
+    def typed(self) -> bool:
+        """Whether the user changed the text since it was shown."""
+        return self.text != self._given_here
+
+    @property
+    def written(self) -> str:
+        """The text as the user left it; what was not touched is as it was shown, its line ends too."""
+        return carried_over(self._given, self._given_here, self.text, self.document.newline)
 
     def get_line(self, line_index: int) -> Text:
         """A line of the text, problems standing out."""
@@ -92,3 +115,32 @@ class YamlView(TextArea):
         middle = max(0, line - 1 - self.content_size.height // 2)
         # Lines start at the left edge: a problem reads better with what stands before it.
         self.call_after_refresh(self.scroll_to, x=0, y=middle, animate=False)
+
+
+def held_lines(text: str) -> list[str]:
+    """The lines of a text as the pane holds them."""
+    return text.splitlines() + [""] * (text.endswith(("\n", "\r")) or not text)
+
+
+def carried_over(text: str, before: str, after: str, newline: str) -> str:
+    """A text with what was changed in a pane that holds it with one kind of line end.
+
+    Args:
+        text: the text itself.
+        before: as the pane held it.
+        after: as the pane holds it now.
+        newline: the pane's line end.
+    """
+    if text == before:
+        return after
+    splice = difference(before, after)
+    if splice is None:
+        return text
+    lines = text.splitlines(keepends=True)
+
+    def place(offset: int) -> int:
+        row = before.count(newline, 0, offset)
+        column = offset - before.rfind(newline, 0, offset) - len(newline) if row else offset
+        return sum(map(len, lines[:row])) + column
+
+    return apply(text, replace(splice, start=place(splice.start), end=place(splice.end)))

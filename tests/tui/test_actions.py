@@ -1,0 +1,464 @@
+"""What a person can do, one test for each action of the table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from textual.widgets import ContentSwitcher, Input, OptionList
+
+from placetui.tui.actions import ACTIONS
+from placetui.tui.screens.details import DetailsScreen
+from placetui.tui.screens.help import HelpScreen
+from placetui.tui.screens.picker import Choice, PickerScreen
+from placetui.tui.screens.what_if import WhatIfScreen
+
+if TYPE_CHECKING:
+    from tests.tui.conftest import Desk, Seat
+
+
+def test_every_action_has_a_test() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    tested = re.findall(r"^(?:async )?def test_action_(\w+)\(", text, re.MULTILINE)
+    assert set(tested) == {action.id for action in ACTIONS}
+
+
+def test_no_key_serves_two_actions() -> None:
+    keys = [key for action in ACTIONS for key in action.keys.split(",")]
+    assert sorted(keys) == sorted(set(keys))
+
+
+# Move
+
+
+async def test_action_cursor_left(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("end", "left")
+        assert seat.cursor == (0, "gpu", 6)
+        await seat.press("h")
+        assert seat.cursor == (0, "gpu", 5)
+        await seat.press("home", "left")
+        assert seat.cursor == (0, "gpu", 0)
+
+
+async def test_action_cursor_right(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("right", "l")
+        assert seat.cursor == (0, "gpu", 2)
+        await seat.sees("node0 · GPU 2")
+        await seat.press(*["right"] * 9)
+        assert seat.cursor == (0, "gpu", 7)
+
+
+async def test_action_cursor_up(desk: Desk) -> None:
+    async with desk.open("heterogeneous") as seat:
+        await seat.press("G", "up")
+        assert seat.cursor[0] == 6
+        await seat.press("k")
+        assert seat.cursor[0] == 5
+        await seat.press("g", "up")
+        assert seat.cursor == (0, "gpu", 0)
+
+
+async def test_action_cursor_down(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("right", "right", "down")
+        assert seat.cursor == (1, "gpu", 2)
+        await seat.press("j")
+        assert seat.cursor == (1, "gpu", 2)
+
+
+async def test_action_page_up(desk: Desk) -> None:
+    async with desk.open("large") as seat:
+        await seat.press("G", "pageup")
+        first = seat.cursor[0]
+        assert 1000 < first < 1023
+        await seat.press("ctrl+b")
+        assert seat.cursor[0] == first - (1023 - first)
+
+
+async def test_action_page_down(desk: Desk) -> None:
+    async with desk.open("large") as seat:
+        await seat.press("pagedown")
+        step = seat.cursor[0]
+        assert step >= 2
+        await seat.sees(f"node{step} · GPU 0")
+        await seat.press("ctrl+f")
+        assert seat.cursor[0] == 2 * step
+
+
+async def test_action_row_start(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("right", "right", "home")
+        assert seat.cursor == (0, "gpu", 0)
+        await seat.press("right", "0")
+        assert seat.cursor == (0, "gpu", 0)
+
+
+async def test_action_row_end(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("end")
+        assert seat.cursor == (0, "gpu", 7)
+        await seat.press("home", "dollar_sign")
+        assert seat.cursor == (0, "gpu", 7)
+
+
+async def test_action_first_node(desk: Desk) -> None:
+    async with desk.open("large") as seat:
+        await seat.press("G", "right", "g")
+        assert seat.cursor == (0, "gpu", 1)
+        await seat.sees("node0 · GPU 1")
+        await seat.press("G", "ctrl+home")
+        assert seat.cursor == (0, "gpu", 1)
+
+
+async def test_action_last_node(desk: Desk) -> None:
+    async with desk.open("large") as seat:
+        await seat.press("G")
+        assert seat.cursor == (1023, "gpu", 0)
+        assert any(line.lstrip().startswith("node1023") for line in grid_lines(seat))
+        await seat.press("g", "ctrl+end")
+        assert seat.cursor == (1023, "gpu", 0)
+
+
+def grid_lines(seat: Seat) -> list[str]:
+    """The part of the screen that shows the grid."""
+    region = seat.grid.region
+    return [line[region.x : region.right] for line in seat.lines[region.y : region.bottom]]
+
+
+# See
+
+
+async def test_action_zoom_in(desk: Desk) -> None:
+    async with desk.open("collocated", density="heat") as seat:
+        await seat.press("plus")
+        assert seat.density() == "compact"
+        await seat.press("equals_sign", "plus")
+        assert seat.density() == "full"
+        assert any(".80" in line for line in grid_lines(seat))
+
+
+async def test_action_zoom_out(desk: Desk) -> None:
+    async with desk.open("large") as seat:
+        full = "\n".join(grid_lines(seat)).count("node")
+        await seat.press("minus")
+        assert seat.density() == "compact"
+        compact = "\n".join(grid_lines(seat)).count("node")
+        assert compact > full
+        await seat.press("underscore", "minus")
+        assert seat.density() == "heat"
+        assert seat.grid.drawing is not None
+        assert seat.grid.drawing.across > 1
+
+
+async def test_action_jump(desk: Desk) -> None:
+    async with desk.open("disaggregated") as seat:
+        await seat.press("right", "right", "right", "right", "enter")
+        assert showing(seat) == "yaml"
+        line, _ = seat.yaml.cursor_location
+        assert seat.yaml.document.get_line(line).strip() == "rollout: 4-11"
+        await seat.sees("rollout: 4-11")
+
+
+def showing(seat: Seat) -> str | None:
+    return seat.main.query_one("#views", ContentSwitcher).current
+
+
+async def test_action_details(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("down", "d")
+        assert seat.shows(DetailsScreen)
+        await seat.sees("node1")
+        await seat.sees("environment of actor rank 8")
+        await seat.sees("RANK=8")
+        await seat.press("escape")
+        assert seat.app.screen is seat.main
+
+
+async def test_action_next_component(desk: Desk) -> None:
+    async with desk.open("hybrid") as seat:
+        chosen = []
+        for _ in range(4):
+            await seat.press("c")
+            chosen.append(seat.main.view.component)
+        assert chosen == ["actor", "env", "rollout", None]
+
+
+async def test_action_view_plan(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("2", "1")
+        assert showing(seat) == "grid"
+        assert seat.grid.has_focus
+
+
+async def test_action_view_yaml(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("2")
+        assert showing(seat) == "yaml"
+        await seat.sees("rollout,reward: all")
+        await seat.press("right", "down")
+        assert seat.cursor == (0, "gpu", 0)
+
+
+async def test_action_next_problem(desk: Desk) -> None:
+    async with desk.open("broken-out-of-range") as seat:
+        lines = []
+        for _ in range(len(seat.main.session.problems) + 1):
+            await seat.press("exclamation_mark")
+            lines.append(seat.yaml.cursor_location[0] + 1)
+        assert lines[:-1] == [problem.line for problem in seat.main.session.problems]
+        assert lines[-1] == lines[0]
+    async with desk.open("collocated") as seat:
+        await seat.press("exclamation_mark")
+        assert seat.toasts == ["there are no problems"]
+
+
+async def test_action_toggle_side(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        width = seat.grid.size.width
+        await seat.press("b")
+        assert not seat.main.query_one("#side").display or not seat.main.query_one("#side").region
+        assert seat.grid.size.width > width
+        assert seat.grid.drawing is not None
+        assert seat.grid.drawing.requested_width == seat.grid.size.width
+        await seat.press("b")
+        assert seat.grid.size.width == width
+
+
+# Find
+
+
+async def test_action_find(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("slash")
+        assert seat.main.query_one("#find", Input).has_focus
+        await seat.write("rollout 11")
+        await seat.press("enter")
+        assert seat.cursor == (1, "gpu", 3)
+        assert seat.grid.has_focus
+        await seat.press("slash", "escape")
+        assert seat.grid.has_focus
+        assert not seat.main.query_one("#find").display
+
+
+async def test_action_find_next(desk: Desk) -> None:
+    async with desk.open("disaggregated") as seat:
+        await seat.press("n")
+        assert "press / first" in seat.toasts[-1]
+        await seat.find("inference")
+        places = [seat.cursor]
+        for _ in range(4):
+            await seat.press("n")
+            places.append(seat.cursor)
+        assert places == [(1, "gpu", 4), (1, "gpu", 5), (1, "gpu", 6), (1, "gpu", 7), (1, "gpu", 4)]
+        assert "1 of 4" in seat.toasts[-1]
+
+
+async def test_action_find_previous(desk: Desk) -> None:
+    async with desk.open("disaggregated") as seat:
+        await seat.find("inference")
+        await seat.press("N")
+        assert seat.cursor == (1, "gpu", 7)
+        await seat.press("N")
+        assert seat.cursor == (1, "gpu", 6)
+
+
+async def test_action_filter(desk: Desk) -> None:
+    async with desk.open("heterogeneous") as seat:
+        await seat.press("f")
+        assert "press / first" in seat.toasts[-1]
+        await seat.find("rollout")
+        await seat.press("f")
+        await seat.sees("filter: rollout")
+        assert seat.grid.drawing is not None
+        assert list(seat.grid.drawing.nodes) == [2, 3]
+        assert not any("train-0" in line for line in grid_lines(seat))
+        await seat.press("f")
+        assert len(seat.grid.drawing.nodes) == 8
+
+
+async def test_action_sort(desk: Desk) -> None:
+    text = "cluster:\n  num_nodes: 3\n  component_placement:\n    actor: 0-3\nplacetui:\n  topology:\n    nodes:\n"
+    file = desk.write(text + "".join(f"      - {{name: {name}, gpus: 4}}\n" for name in ("zoe", "ann", "max")))
+    async with desk.open(file) as seat:
+        orders = {}
+        for _ in range(5):
+            assert seat.grid.drawing is not None
+            orders[seat.main.view.order] = list(seat.grid.drawing.nodes)
+            await seat.press("s")
+        assert orders["name"] == [1, 2, 0]
+        assert orders["free"] == [1, 2, 0]
+        assert orders["rank"] == orders["memory"] == orders["state"] == [0, 1, 2]
+        assert seat.main.view.order == "rank"
+
+
+async def test_action_clear(desk: Desk) -> None:
+    async with desk.open("heterogeneous") as seat:
+        await seat.find("rollout")
+        await seat.press("f", "c", "s", "minus", "2", "escape")
+        view = seat.main.view
+        assert (view.component, view.filtered, view.order, len(view.hits.places)) == (None, False, "rank", 0)
+        assert view.density == "compact"
+        assert showing(seat) == "grid"
+        await seat.until(lambda: "filter" not in seat.status)
+
+
+# Try
+
+
+async def test_action_what_if(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("w")
+        assert seat.shows(WhatIfScreen)
+        seat.app.screen.query_one("#nodes", Input).value = "4"
+        await seat.press("enter")
+        await seat.until(lambda: len(seat.main.session.plan.nodes) == 4)
+        await seat.sees("4 nodes × 8 GPUs")
+        await seat.until(lambda: "what if" in seat.status)
+        await seat.sees("32 ranks on 32 devices, 4 nodes")
+
+
+async def test_action_reload(desk: Desk) -> None:
+    async with desk.open(desk.copy("collocated")) as seat:
+        await seat.press("w")
+        seat.app.screen.query_one("#gpus", Input).value = "4"
+        await seat.press("enter")
+        await seat.until(lambda: seat.main.session.plan.nodes[0].gpus == 4)
+        await seat.press("r")
+        await seat.until(lambda: seat.main.session.plan.nodes[0].gpus == 8)
+        await seat.until(lambda: "what if" not in seat.status)
+
+
+# Live
+
+
+async def test_action_pause(desk: Desk) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        paused = []
+        for words in ("simulated, paused", "simulated, every 1 s"):
+            await seat.press("p")
+            await seat.sees(words)
+            paused.append(desk.sources[0].paused)
+        assert paused == [True, False]
+    async with desk.open("collocated") as seat:
+        await seat.press("p")
+        assert "no live picture" in seat.toasts[-1]
+
+
+async def test_action_faster(desk: Desk) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        await seat.press("greater_than_sign")
+        assert desk.sources[0].interval == 0.5
+        await seat.sees("every 0.5 s")
+        await seat.press(*["greater_than_sign"] * 5)
+        assert desk.sources[0].interval == 0.2
+
+
+async def test_action_slower(desk: Desk) -> None:
+    async with desk.open("collocated", live=True, interval=10) as seat:
+        await seat.press("less_than_sign")
+        assert desk.sources[0].interval == 20
+        await seat.press("less_than_sign")
+        assert desk.sources[0].interval == 30
+
+
+# Keep
+
+
+async def test_action_copy(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("y")
+        assert "node1" in seat.app.clipboard
+        assert "A8" in seat.app.clipboard
+        assert "OSC 52" in seat.toasts[-1]
+
+
+@pytest.mark.parametrize(("name", "start"), [("grid.txt", "node"), ("grid.svg", "<svg")])
+async def test_action_export(desk: Desk, name: str, start: str) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("x")
+        field = seat.app.screen.query_one(Input)
+        assert field.value == "collocated.svg"
+        field.value = name
+        await seat.press("enter")
+        assert seat.toasts[-1] == f"saved {name}"
+        text = (desk.folder / name).read_text(encoding="utf-8")
+        assert start in text[:200]
+        assert "15" in text
+        assert "node1" in text
+
+
+# App
+
+
+async def test_action_next_theme(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        seen = set()
+        for _ in range(4):
+            await seat.press("t")
+            seen.add(seat.app.theme)
+        assert seen == {f"placetui-{name}" for name in ("dark", "light", "high-contrast", "colour-blind")}
+        assert ("theme", seat.app.theme) in desk.remembered
+
+
+async def test_action_open(desk: Desk) -> None:
+    file = desk.copy("hybrid")
+    async with desk.open("collocated", choices=[Choice(str(file), "about it", recent=True)]) as seat:
+        await seat.press("o")
+        assert seat.shows(PickerScreen)
+        await seat.sees("about it")
+        await seat.press("enter")
+        await seat.until(lambda: seat.main.session.file == str(file))
+        await seat.until(lambda: seat.grid.drawing is not None)
+        assert ("recent", str(file)) in desk.remembered
+        assert "simulator_type" in seat.main.session.document.text
+
+
+async def test_action_help(desk: Desk) -> None:
+    async with desk.open("collocated", (120, 140)) as seat:
+        await seat.press("question_mark")
+        assert seat.shows(HelpScreen)
+        await seat.sees(*(action.help for action in ACTIONS))
+        await seat.press("q", "f1")
+        assert seat.shows(HelpScreen)
+
+
+async def test_action_quit(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("minus", "q")
+    assert seat.app.return_code == 0
+    assert ("density", "compact") in desk.remembered
+
+
+async def test_action_interrupt(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("slash", "a", "ctrl+c")
+    assert seat.app.return_value == 0
+
+
+async def test_the_palette_offers_every_action(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        offered = {command.title for command in seat.app.get_system_commands(seat.app.screen)}
+        assert offered >= {action.label for action in ACTIONS if action.palette}
+        assert offered >= {f"theme {name}" for name in seat.app.available_themes}
+        await seat.press("ctrl+p")
+        await seat.write("what if")
+        listing = seat.app.screen.query_one(OptionList)
+        await seat.until(lambda: listing.option_count and "Try another" in seat.text, "the hit")
+        await seat.press("enter")
+        await seat.until(lambda: isinstance(seat.app.screen, WhatIfScreen))
+
+
+async def test_keys_can_be_bound_anew(desk: Desk) -> None:
+    keys = {"cursor_right": "z", "view_yaml": "f5", "help": "f2"}
+    async with desk.open("collocated", (120, 140), keys=keys) as seat:
+        await seat.press("right", "z")
+        assert seat.cursor == (0, "gpu", 1)
+        await seat.press("f5")
+        assert showing(seat) == "yaml"
+        await seat.press("f2")
+        assert seat.shows(HelpScreen)
+        await seat.sees("f5 ")

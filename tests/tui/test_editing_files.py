@@ -1,0 +1,382 @@
+"""Whole tasks: edit, look at what would be saved, save it; and what happens when it cannot be, or is left undone."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from textual.widgets import Input
+
+from placetui.cli import main as placetui
+from placetui.document import recovery
+from placetui.tui.app import Planned
+from placetui.tui.screens.ask import AskScreen
+from placetui.tui.screens.choose import ChooseScreen
+from placetui.tui.screens.save import SaveScreen
+from placetui.tui.screens.what_if import WhatIfScreen
+
+if TYPE_CHECKING:
+    from tests.tui.conftest import Desk, Seat, World
+
+PLAN = """\
+cluster:
+  num_nodes: 2
+  component_placement:
+    actor: 0-3   # trains
+    rollout: 8-11
+placetui: {topology: {nodes: 2, gpus_per_node: 8}}
+"""
+GROWN = PLAN.replace("0-3  ", "0-4  ")
+
+
+def text(seat: Seat) -> str:
+    return seat.main.editor.history.text
+
+
+async def grow(seat: Seat) -> None:
+    """An edit: one device more for the actor."""
+    before = text(seat)
+    await seat.press("right_square_bracket")
+    await seat.until(lambda: text(seat) != before)
+
+
+async def edits(seat: Seat, number: int) -> None:
+    await seat.until(lambda: len(seat.main.editor.history) == number, f"{number} edits")
+
+
+async def left(seat: Seat) -> None:
+    await seat.until(lambda: not seat.app.is_running, "the program left")
+
+
+async def answer(seat: Seat, words: str) -> None:
+    asked = seat.app.screen
+    asked.query_one(Input).value = words
+    await seat.press("enter")
+    await seat.until(lambda: seat.app.screen is not asked, "the question closed")
+
+
+async def shows(seat: Seat, kind: type[object], *words: str) -> None:
+    await seat.until(lambda: isinstance(seat.app.screen, kind), f"{kind.__name__}")
+    await seat.sees(*words)
+
+
+# Whole tasks
+
+
+async def test_a_collocated_file_is_made_disaggregated(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    old, path = desk.copy("collocated").rename(desk.folder / "old.yaml"), desk.copy("collocated")
+    before = path.read_bytes()
+    async with desk.open(path, write=True) as seat:
+        assert "writable" in seat.status
+        await seat.press("down", "v", "delete")
+        await shows(seat, ChooseScreen, "take off")
+        await seat.press("a")
+        await seat.until(lambda: "actor: 0-7" in text(seat))
+        for number, key in enumerate("er"):
+            await seat.press("up", "v", "delete")
+            await shows(seat, ChooseScreen, "take off")
+            await seat.press(key)
+            await edits(seat, 2 + number)
+        await seat.press("ctrl+s")
+        await shows(seat, SaveScreen, "save plan.yaml", "-    actor: all", "+    actor: 0-7", "who moves")
+        assert path.read_bytes() == before, "nothing is written before it was seen"
+        await seat.press("enter")
+        await seat.until(lambda: not seat.main.editor.dirty)
+        assert seat.toasts[-1] == f"saved {path}"
+        await seat.misses("edited")
+    after = path.read_bytes()
+    assert not [entry.name for entry in desk.folder.iterdir() if entry.name not in ("old.yaml", "plan.yaml")]
+    rules = b"    actor: all\n    rollout,reward: all\n"
+    head, tail = before.split(rules)
+    assert after.startswith(head)
+    assert after.endswith(tail), "every byte outside of the rules is as it was"
+    assert placetui(["check", str(path)]) == 0
+    capsys.readouterr()
+    assert placetui(["diff", str(old), str(path)]) == 1
+    said = capsys.readouterr().out
+    for component in ("actor", "rollout", "reward"):
+        assert f"{component}: 16 ranks → 8" in said
+    assert re.search(r"24 ranks vanish", said)
+
+
+async def test_action_save(desk: Desk) -> None:
+    path = desk.write(PLAN)
+    path.chmod(0o640)
+    async with desk.open(path, write=True) as seat:
+        await seat.press("ctrl+s")
+        assert seat.toasts[-1] == "nothing has changed"
+        await grow(seat)
+        await seat.press("ctrl+s")
+        await shows(seat, SaveScreen, "actor: 4 ranks → 5", "1 rank appears")
+        await seat.press("escape")
+        assert path.read_text() == PLAN
+        await seat.press("ctrl+s", "enter")
+        await seat.until(lambda: path.read_text() == GROWN)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+        await seat.misses("edited")
+        await seat.press("u")
+        await seat.sees("edited")
+        assert text(seat) == PLAN
+
+
+async def test_a_link_stays_a_link(desk: Desk) -> None:
+    target = desk.write(PLAN, "target.yaml")
+    link = desk.folder / "link.yaml"
+    link.symlink_to("target.yaml")
+    async with desk.open(link, write=True) as seat:
+        await grow(seat)
+        await seat.press("ctrl+s", "enter")
+        await seat.until(lambda: not seat.main.editor.dirty)
+    assert link.is_symlink()
+    assert target.read_text() == GROWN
+
+
+async def test_read_only_means_save_as(desk: Desk) -> None:
+    path, taken = desk.write(PLAN), desk.write("mine: 1\n", "taken.yaml")
+    new = desk.folder / "new.yaml"
+    async with desk.open(path) as seat:
+        assert "(read-only)" in seat.status
+        await grow(seat)
+        await seat.press("ctrl+s")
+        await shows(seat, SaveScreen, "plan.yaml is read-only: save as a new file")
+        await seat.press("enter")
+        await shows(seat, AskScreen, "start with --write")
+        assert seat.app.screen.query_one(Input).value == str(desk.folder / "plan-new.yaml")
+        for name in ("taken.yaml", "plan.yaml"):
+            await answer(seat, str(desk.folder / name))
+            await shows(seat, AskScreen, "There is such a file already")
+        seat.app.screen.query_one(Input).value = str(new)
+        await seat.press("enter")
+        await seat.until(lambda: new.exists() and not seat.main.editor.dirty)
+        await seat.sees("new.yaml (writable)")
+        await grow(seat)
+        await seat.press("ctrl+s", "enter")
+        await seat.until(lambda: "0-5" in new.read_text())
+        new.write_text(PLAN)
+        await seat.until(lambda: text(seat) == PLAN, "the new file is watched")
+    assert (path.read_text(), taken.read_text()) == (PLAN, "mine: 1\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root may write everywhere")
+async def test_a_directory_that_cannot_be_written(desk: Desk) -> None:
+    path = desk.write(PLAN)
+    async with desk.open(path, write=True) as seat:
+        await grow(seat)
+        desk.folder.chmod(0o500)
+        try:
+            await seat.press("ctrl+s", "enter")
+            await seat.sees("not possible", "you may not write")
+        finally:
+            desk.folder.chmod(0o700)
+        assert path.read_text() == PLAN
+        assert seat.main.editor.dirty
+
+
+async def test_a_file_with_two_names_is_not_saved(desk: Desk) -> None:
+    path = desk.write(PLAN)
+    os.link(path, desk.folder / "second name")
+    async with desk.open(path, write=True) as seat:
+        await grow(seat)
+        await seat.press("ctrl+s", "enter")
+        await seat.sees("not possible", "hard links")
+        assert path.read_text() == PLAN
+        await seat.sees("edited")
+
+
+# Somebody else saved
+
+THEIRS = PLAN.replace("8-11", "8-15")
+
+
+@pytest.mark.parametrize("way", ["mine", "theirs"])
+async def test_somebody_else_saved_meanwhile(desk: Desk, way: str) -> None:
+    path = desk.write(PLAN)
+    async with desk.open(path, write=True) as seat:
+        await grow(seat)
+        path.write_text(THEIRS)
+        await seat.until(lambda: any("changed on disk" in toast for toast in seat.toasts))
+        await seat.press("ctrl+s")
+        await shows(seat, SaveScreen)
+        await seat.press("enter")
+        await shows(seat, ChooseScreen, "somebody else saved this file", "keep mine", "take theirs", "see the")
+        assert path.read_text() == THEIRS
+        if way == "mine":
+            await seat.press("d")
+            await shows(seat, SaveScreen, "-    rollout: 8-15", "+    rollout: 8-11", "- theirs, + mine")
+            await seat.press("enter")
+            await shows(seat, ChooseScreen, "keep mine")
+            assert path.read_text() == THEIRS, "looking overwrites nothing"
+            await seat.press("m")
+            await seat.until(lambda: path.read_text() == GROWN)
+            await seat.misses("edited")
+        else:
+            await seat.press("t")
+            await seat.until(lambda: text(seat) == THEIRS)
+            assert path.read_text() == THEIRS
+            await seat.misses("edited")
+            await seat.press("u")
+            assert text(seat) == GROWN
+
+
+async def test_a_file_that_was_removed_can_be_written_again(desk: Desk) -> None:
+    path = desk.write(PLAN)
+    async with desk.open(path, write=True) as seat:
+        await grow(seat)
+        path.unlink()
+        await seat.press("ctrl+s", "enter")
+        await shows(seat, ChooseScreen, "somebody removed this file")
+        assert "take theirs" not in seat.text
+        await seat.press("m")
+        await seat.until(lambda: path.exists() and path.read_text() == GROWN)
+
+
+async def test_a_plan_made_in_the_background_never_overwrites_an_edit(desk: Desk) -> None:
+    path = desk.write(PLAN)
+    async with desk.open(path) as seat:
+        late, number, before = seat.main.session.with_text(THEIRS), seat.app._planning, text(seat)
+        await grow(seat)
+        # Even when the app has not heard of the edit yet: a thread's message may come before the screen's.
+        for known in (number, seat.app._planning):
+            seat.app.on_planned(Planned(late, known, before))
+            assert text(seat) == seat.main.session.text == GROWN
+        assert seat.main.editor.dirty
+
+
+# What must not be lost
+
+
+async def test_unsaved_work_is_kept_and_offered_again(desk: Desk) -> None:
+    path = desk.write(PLAN)
+    async with desk.open(path) as seat:
+        await grow(seat)
+        assert recovery.find(path) is None
+        await seat.until(lambda: recovery.find(path) is not None)
+        record = next(recovery.unsaved_dir().iterdir())
+        assert stat.S_IMODE(record.stat().st_mode) == 0o600
+        await seat.press("u")
+        await seat.until(lambda: recovery.find(path) is None, "nothing unsaved leaves nothing behind")
+        await seat.press("U", "ctrl+c")
+    for key in "lr":
+        async with desk.open(path) as seat:
+            await shows(seat, ChooseScreen, "unsaved work", "go on with it", "forget it", "for later")
+            await seat.press(key)
+            await seat.misses("go on with it")
+            assert text(seat) == (GROWN if key == "r" else PLAN)
+            if key == "r":
+                await seat.sees("edited", "A4")
+                await seat.press("q")
+                await shows(seat, ChooseScreen, "unsaved changes")
+                await seat.press("l")
+            else:
+                await seat.press("q")
+            await left(seat)
+    async with desk.open(path) as seat:
+        await shows(seat, ChooseScreen, "unsaved work")
+        await seat.press("d")
+        await seat.until(lambda: recovery.find(path) is None)
+    assert path.read_text() == PLAN
+
+
+async def test_restored_work_asks_before_it_overwrites_what_came_since(desk: Desk) -> None:
+    path = desk.write(PLAN)
+    async with desk.open(path, write=True) as seat:
+        await grow(seat)
+        await seat.press("ctrl+c")
+    path.write_text(THEIRS)
+    async with desk.open(path, write=True) as seat:
+        await shows(seat, ChooseScreen, "The file has changed since")
+        await seat.press("r")
+        await seat.until(lambda: text(seat) == GROWN)
+        await seat.press("ctrl+s", "enter")
+        await shows(seat, ChooseScreen, "somebody else saved this file")
+        assert path.read_text() == THEIRS
+
+
+@pytest.mark.parametrize("key", ["s", "l", "d"])
+async def test_leaving_with_unsaved_changes_asks(desk: Desk, key: str) -> None:
+    path = desk.write(PLAN)
+    async with desk.open(path, write=True) as seat:
+        await grow(seat)
+        await seat.press("q")
+        await shows(seat, ChooseScreen, "unsaved changes", "save", "leave without saving", "forget my changes")
+        await seat.press("escape")
+        await seat.misses("unsaved changes")
+        await seat.press("q")
+        await shows(seat, ChooseScreen)
+        await seat.press(key)
+        if key == "s":
+            await shows(seat, SaveScreen)
+            await seat.press("enter")
+        await left(seat)
+    assert path.read_text() == (GROWN if key == "s" else PLAN)
+    assert (recovery.find(path) is not None) == (key == "l")
+
+
+# A new file, two people, a live picture
+
+
+async def test_a_new_file_from_nothing(desk: Desk) -> None:
+    path = desk.folder / "new.yaml"
+    async with desk.open(None, write=True, new=str(path)) as seat:
+        await shows(seat, WhatIfScreen, "new file", "colocated", "disaggregated")
+        seat.app.screen.query_one("#nodes", Input).value = "2"
+        seat.app.screen.query_one("#gpus", Input).value = "4"
+        await seat.press("tab", "tab", "down", "enter")
+        await seat.until(lambda: seat.app.main is not None and seat.grid.drawing is not None)
+        await seat.sees("node1", "edited", "(writable)")
+        assert not path.exists()
+        await seat.press("ctrl+s")
+        await shows(seat, SaveScreen, "a new file", "+cluster:", "+  num_nodes: 2")
+        await seat.press("enter")
+        await seat.until(path.exists)
+        await seat.misses("edited")
+    assert placetui(["check", str(path)]) == 0
+    assert "actor: 0-3" in path.read_text()
+    assert "rollout: 4-7" in path.read_text()
+
+
+async def test_somebody_else_has_the_file_open(desk: Desk) -> None:
+    path, other = desk.write(PLAN), desk.write(PLAN, "other.yaml")
+    me = os.getpid()
+    async with desk.open(path, write=True) as seat:
+        assert not seat.toasts
+        notes = [entry for entry in desk.folder.iterdir() if entry.name.endswith(recovery.LOCK_SUFFIX)]
+        assert len(notes) == 1
+        # The same note by another process: the one that started this one lives as long.
+        theirs = notes[0].read_text().replace(f'"pid": {me}', f'"pid": {os.getppid()}')
+        started = recovery._started(os.getppid())
+        theirs = re.sub(r'"started": "\d+"', f'"started": "{started}"', theirs)
+        Path(str(notes[0]).replace(f".{me}.", f".{os.getppid()}.")).write_text(theirs)
+        seat.app._open(str(other))
+        await seat.until(lambda: seat.main.session.file == str(other))
+        assert not notes[0].exists(), "whoever leaves a file takes the note along"
+        seat.app._open(str(path))
+        await seat.until(lambda: any("has this file open for writing too" in toast for toast in seat.toasts))
+    assert not notes[0].exists()
+
+
+async def test_the_live_picture_follows_edits_after_a_rest(desk: Desk, world: World) -> None:
+    async with desk.open(desk.write(PLAN), live=True) as seat:
+        assert len(desk.sources) == 1
+        desk.sources[0].deliver(world.simulated(desk.sources[0].plan))
+        await seat.sees("GiB")
+        for _ in range(3):
+            await grow(seat)
+        assert len(desk.sources) == 1
+        await seat.until(lambda: len(desk.sources) == 2)
+        assert desk.sources[1].plan is seat.main.session.plan
+        await seat.until(lambda: desk.sources[0].closed)
+        # What was seen before the edit has other ranks and more nodes than the plan has now.
+        fewer = PLAN.replace("nodes: 2", "nodes: 1").replace("8-11", "4-7").replace("actor", "trainer")
+        await seat.press("E")
+        seat.yaml.text = fewer
+        await seat.until(lambda: "trainer" in seat.main.session.plan.components)
+        await seat.press("escape", "right")
+        await seat.sees("T3", "R0")
+        desk.sources[1].deliver(world.simulated(desk.sources[1].plan))
+        await seat.until(lambda: len(desk.sources) == 3)
+        assert len(desk.sources[2].plan.nodes) == 1

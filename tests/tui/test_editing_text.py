@@ -1,0 +1,247 @@
+"""A rule in place, and the whole file as text: the grid follows, what is broken is said, one history takes it back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.widgets import Input, Static
+
+if TYPE_CHECKING:
+    from tests.tui.conftest import Desk, Seat
+
+PLAN = """\
+cluster:
+  num_nodes: 2
+  component_placement:
+    actor: 0-3 # trains
+    rollout: 8-11
+placetui: {topology: {nodes: 2, gpus_per_node: 8}}
+"""
+
+
+def text(seat: Seat) -> str:
+    return seat.main.editor.history.text
+
+
+def size(seat: Seat, component: str) -> int:
+    """Ranks on the grid."""
+    return seat.main.session.plan.components[component].world_size
+
+
+def says(seat: Seat) -> str:
+    return str(seat.main.query_one("#rule-says", Static).content)
+
+
+# A rule in place
+
+
+async def test_action_edit_rule(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN)) as seat:
+        await seat.press("e")
+        await seat.sees("actor: 0-3")
+        sizes = []
+        for key in ("backspace", "7", "minus", "backspace", "comma", "8"):
+            await seat.press(key)
+            sizes.append((size(seat, "actor"), says(seat)))
+        assert [number for number, _ in sizes] == [4, 8, 8, 8, 8, 9], "what is broken keeps the last good grid"
+        assert sizes[1][1] == "8 ranks"
+        assert "0-7-" in sizes[2][1]
+        await seat.sees("A8", "9 ranks")
+        assert text(seat) == PLAN, "nothing is done yet"
+        await seat.press("enter")
+        assert text(seat) == PLAN.replace("0-3", "0-7,8"), "as it was written"
+        assert len(seat.main.editor.history) == 1
+        assert seat.grid.has_focus
+        await seat.press("u")
+        assert text(seat) == PLAN
+        assert size(seat, "actor") == 4
+
+
+async def test_escape_brings_the_rule_and_the_grid_back(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN)) as seat:
+        await seat.press("e", "backspace", "7")
+        await seat.sees("A7")
+        await seat.press("escape")
+        await seat.misses("A7")
+        assert text(seat) == PLAN
+        assert len(seat.main.editor.history) == 0
+        assert "edited" not in seat.status
+
+
+async def test_a_rule_that_is_not_understood_is_refused(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN)) as seat:
+        await seat.press("e")
+        seat.main.query_one("#rule", Input).value = "0-99"
+        await seat.pilot.pause()
+        assert seat.main.query_one("#rule-says").has_class("-wrong")
+        assert size(seat, "actor") == 4
+        await seat.press("enter")
+        await seat.sees("not possible")
+        assert text(seat) == PLAN
+
+
+async def test_what_is_only_tried_is_taken_before_something_else_is_done(desk: Desk) -> None:
+    """A click into the grid while the rule is open, and an edit there, must not splice into another text."""
+    async with desk.open(desk.write(PLAN)) as seat:
+        await seat.press("e", "backspace", "1", "5")
+        await seat.sees("A15")
+        seat.grid.focus()
+        await seat.press("down", "down", "c", "c", "left_square_bracket")
+        await seat.until(lambda: len(seat.main.editor.history) == 2)
+        assert text(seat) == PLAN.replace("0-3", "0-15").replace("8-11", "8-10")
+        assert not seat.main.query_one("#rule-bar").display
+        await seat.press("u", "u")
+        assert text(seat) == PLAN
+
+
+async def test_saving_in_the_middle_of_a_rule_saves_the_rule(desk: Desk) -> None:
+    path = desk.write(PLAN)
+    async with desk.open(path, write=True) as seat:
+        await seat.press("e", "backspace", "1", "ctrl+s")
+        await seat.sees("save plan.yaml", "+    actor: 0-1 # trains")
+        await seat.press("enter")
+        await seat.until(lambda: path.read_text() == PLAN.replace("0-3", "0-1"))
+
+
+# The whole file
+
+
+async def test_action_edit_yaml(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN), (130, 40)) as seat:
+        await seat.press("E")
+        await seat.sees("4      actor: 0-3 # trains", "back to the grid")
+        assert seat.grid.display, "the grid stays beside the text"
+        assert seat.grid.region.width > 20
+        assert seat.yaml.has_focus
+        seat.yaml.move_cursor((3, 14))
+        await seat.press("backspace", "7")
+        await seat.until(lambda: size(seat, "actor") == 8, "the grid follows")
+        await seat.sees("A6", "edited")
+        assert text(seat) == PLAN.replace("0-3", "0-7")
+        await seat.press("escape")
+        assert seat.grid.has_focus
+        assert size(seat, "actor") == 8
+
+
+async def test_in_a_narrow_terminal_there_is_the_text_alone(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN), (80, 24)) as seat:
+        await seat.press("E")
+        await seat.sees("rollout: 8-11")
+        assert not seat.grid.display
+        assert seat.yaml.region.width >= 78
+        await seat.press("x")
+        await seat.sees("OLD: the file is broken")
+        await seat.press("escape")
+        await seat.sees("A3")
+        assert seat.grid.display
+
+
+async def test_a_broken_text_keeps_the_last_good_grid(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN), (150, 40)) as seat:
+        await seat.press("E")
+        await seat.sees("trains")
+        seat.yaml.move_cursor((3, 14))
+        await seat.press("minus")
+        await seat.sees("OLD: the file is broken", "← error[")
+        line = next(line for line in seat.lines if "← error[" in line)
+        assert "actor: 0-3-" in line, "the problem is said at its line"
+        assert size(seat, "actor") == 4
+        assert "A3" in seat.text
+        await seat.press("ctrl+s")
+        await seat.sees("the text is broken")
+        await seat.press("escape")
+        await seat.press("backspace")
+        await seat.misses("OLD", "← error[")
+
+
+async def test_one_history_for_grid_and_text(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN), (130, 40)) as seat:
+        await seat.press("right_square_bracket")
+        await seat.until(lambda: "0-4" in text(seat))
+        await seat.press("E")
+        await seat.sees("0-4 # trains")
+        seat.yaml.move_cursor((4, 17))
+        await seat.press("backspace", "5")
+        # Before the text was taken over: undo takes back what was just typed, not what came before.
+        await seat.press("ctrl+z")
+        await seat.until(lambda: "rollout: 8-15" not in text(seat) and "8-15" not in seat.yaml.text)
+        while seat.main.editor.history.undo_label == "typing":
+            await seat.press("ctrl+z")
+        assert text(seat) == seat.yaml.text == PLAN.replace("0-3", "0-4")
+        await seat.press("ctrl+z")
+        assert text(seat) == seat.yaml.text == PLAN
+        assert size(seat, "actor") == 4
+        assert seat.main.editor.history.redo_label is not None
+        await seat.press("ctrl+y")
+        assert text(seat) == PLAN.replace("0-3", "0-4")
+        await seat.press("escape", "u")
+        assert text(seat) == PLAN
+
+
+async def test_action_undo(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN)) as seat:
+        await seat.press("u")
+        assert seat.toasts[-1] == "nothing to undo"
+        await seat.press("ctrl+right")
+        await seat.until(lambda: "1-4" in text(seat))
+        await seat.press("u")
+        assert seat.toasts[-1] == "undone: move actor to 1-4"
+        assert text(seat) == PLAN
+        await seat.misses("edited")
+
+
+async def test_action_redo(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN)) as seat:
+        await seat.press("U")
+        assert seat.toasts[-1] == "nothing to redo"
+        await seat.press("ctrl+right")
+        await seat.until(lambda: "1-4" in text(seat))
+        await seat.press("ctrl+z", "U")
+        assert seat.toasts[-1] == "done again: move actor to 1-4"
+        assert "actor: 1-4" in text(seat)
+
+
+async def test_odd_line_ends_outside_of_what_was_typed_stay(desk: Desk, tmp_path: Path) -> None:
+    odd = PLAN.replace("num_nodes: 2\n", "num_nodes: 2\r\n").replace(" trains\n", " trains\u2028# really\n") + "# end"
+    path = tmp_path / "odd.yaml"
+    path.write_bytes(b"\xef\xbb\xbf" + odd.encode())
+    async with desk.open(path, (130, 40), write=True) as seat:
+        await seat.press("E")
+        await seat.sees("rollout: 8-11")
+        await seat.pilot.pause(0.3)
+        assert text(seat) == odd, "looking changes nothing"
+        assert "edited" not in seat.status
+        row = next(number for number, line in enumerate(seat.yaml.document.lines) if "rollout" in line)
+        seat.yaml.move_cursor((row, 17))
+        await seat.press("backspace", "5")
+        await seat.until(lambda: size(seat, "rollout") == 8)
+        await seat.press("ctrl+s", "enter")
+        await seat.until(lambda: not seat.main.editor.dirty)
+    assert path.read_bytes() == b"\xef\xbb\xbf" + odd.replace("8-11", "8-15").encode()
+
+
+async def test_a_rule_edited_beside_the_text_is_one_step(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN), (130, 40)) as seat:
+        await seat.press("E")
+        await seat.sees("trains")
+        seat.grid.focus()
+        await seat.press("e", "backspace", "7")
+        await seat.sees("0-7 # trains")
+        await seat.pilot.pause(0.3)
+        assert text(seat) == PLAN, "the text that is only tried is nothing that was typed"
+        await seat.press("escape")
+        await seat.sees("0-3 # trains")
+        assert len(seat.main.editor.history) == 0
+
+
+async def test_typing_is_kept_when_the_program_is_left_at_once(desk: Desk) -> None:
+    path = desk.write(PLAN)
+    async with desk.open(path, (130, 40)) as seat:
+        await seat.press("E")
+        await seat.sees("trains")
+        await seat.pilot.press("x", "ctrl+c")
+    async with desk.open(path, (130, 40)) as seat:
+        await seat.sees("unsaved work")
+        await seat.press("r")
+        assert text(seat) == "x" + PLAN

@@ -1,0 +1,290 @@
+"""The file on disk, what is tried, what is kept."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from textual.widgets import Input, OptionList
+
+from placetui.document import Wishes
+from placetui.placement.layouts import ADVICE
+from placetui.tui.screens.picker import Choice, PickerScreen
+from placetui.tui.screens.what_if import WhatIfScreen
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.tui.conftest import Desk, Seat
+
+PLAN = """
+cluster:
+  num_nodes: 1
+  component_placement:
+    actor: 0-3
+placetui:
+  topology: {nodes: 1, gpus_per_node: 8}
+"""
+MORE = PLAN.replace("0-3", "0-5")
+HALF = PLAN[: PLAN.index("0-3")] + "[0-"
+WRONG = PLAN.replace("0-3", "0-99")
+
+
+def ranks(seat: Seat) -> int:
+    return seat.main.session.plan.components["actor"].world_size
+
+
+# The file is watched
+
+
+async def test_the_grid_follows_the_file(desk: Desk) -> None:
+    file = desk.write(PLAN)
+    async with desk.open(file) as seat:
+        await seat.press("right", "right")
+        file.write_text(MORE)
+        await seat.until(lambda: ranks(seat) == 6)
+        await seat.sees("6 ranks on 6 devices")
+        assert seat.cursor == (0, "gpu", 2)
+
+
+async def test_the_yaml_follows_the_file(desk: Desk) -> None:
+    file = desk.write(PLAN)
+    async with desk.open(file) as seat:
+        await seat.press("2")
+        file.write_text(MORE)
+        await seat.sees("actor: 0-5")
+        await seat.press("1")
+        await seat.sees("A5 ")
+
+
+@pytest.mark.parametrize(
+    ("broken", "rule"), [(HALF, "yaml_syntax"), (WRONG, "resource_out_of_range")], ids=["half", "wrong"]
+)
+async def test_a_broken_file_keeps_the_last_good_grid(desk: Desk, broken: str, rule: str) -> None:
+    file = desk.write(PLAN)
+    async with desk.open(file) as seat:
+        file.write_text(broken)
+        await seat.until(lambda: "OLD" in seat.status, "marked as old")
+        assert ranks(seat) == 4
+        await seat.sees("A3 ", "1 error", rule)
+        await seat.press("exclamation_mark")
+        await seat.sees(f"error[{rule}")
+        file.write_text(MORE)
+        await seat.until(lambda: "OLD" not in seat.status, "fresh again")
+        assert ranks(seat) == 6
+        assert not seat.main.session.problems
+
+
+async def test_a_deleted_file_keeps_the_grid_until_it_is_there_again(desk: Desk) -> None:
+    file = desk.write(PLAN)
+    async with desk.open(file) as seat:
+        file.unlink()
+        await seat.until(lambda: "OLD" in seat.status, "marked as old")
+        assert ranks(seat) == 4
+        assert seat.main.session.problems
+        replacement = desk.write(MORE, "new.yaml")
+        os.replace(replacement, file)
+        await seat.until(lambda: ranks(seat) == 6)
+        assert "OLD" not in seat.status
+
+
+async def test_a_file_that_was_broken_from_the_start_is_followed_too(desk: Desk) -> None:
+    file = desk.write(WRONG)
+    async with desk.open(file) as seat:
+        assert "1 error" in seat.status
+        file.write_text(PLAN)
+        await seat.until(lambda: not seat.main.session.problems)
+        await seat.sees("4 ranks on 4 devices", "fine")
+
+
+async def test_what_was_found_is_found_again_in_the_new_plan(desk: Desk) -> None:
+    file = desk.write(PLAN)
+    async with desk.open(file) as seat:
+        await seat.find("free")
+        assert len(seat.main.view.hits.places) == 4
+        file.write_text(MORE)
+        await seat.until(lambda: ranks(seat) == 6)
+        assert len(seat.main.view.hits.places) == 2
+
+
+async def test_the_cursor_leaves_nodes_that_are_gone(desk: Desk) -> None:
+    file = desk.write(PLAN.replace("nodes: 1", "nodes: 4"))
+    async with desk.open(file) as seat:
+        await seat.press("G", "end")
+        assert seat.cursor == (3, "gpu", 7)
+        file.write_text(PLAN.replace("gpus_per_node: 8", "gpus_per_node: 4"))
+        await seat.until(lambda: len(seat.main.session.plan.nodes) == 1)
+        assert seat.cursor[0] == 0
+        assert seat.cursor[2] < 4
+
+
+# What if
+
+
+async def try_out(seat: Seat, *, nodes: int | None = None, gpus: int | None = None, **chosen: str) -> None:
+    """Fill in the dialog and try it."""
+    await seat.press("w")
+    screen = seat.app.screen
+    assert isinstance(screen, WhatIfScreen)
+    for name, number in (("nodes", nodes), ("gpus", gpus)):
+        if number is not None:
+            screen.query_one(f"#{name}", Input).value = str(number)
+    for name, choice in chosen.items():
+        listing = screen.query_one(f"#{name}", OptionList)
+        wanted = [listing.get_option_at_index(index).prompt for index in range(listing.option_count)].index(choice)
+        listing.highlighted = wanted
+    await seat.pilot.pause()
+    before = seat.main.session
+    await seat.press("enter")
+    await seat.until(lambda: seat.main.session is not before, "another plan")
+
+
+@pytest.mark.parametrize("layout", ["colocated", "disaggregated"])
+async def test_a_layout_is_tried_and_advice_given(desk: Desk, layout: str) -> None:
+    async with desk.open("collocated") as seat:
+        await try_out(seat, layout=layout)
+        assert seat.toasts[-1] == ADVICE[layout]  # type: ignore[index]
+        components = seat.main.session.plan.components
+        actor = {place.cluster_node_rank for place in components["actor"].placements}
+        rollout = {place.cluster_node_rank for place in components["rollout"].placements}
+        assert (actor, rollout) == (({0, 1}, {0, 1}) if layout == "colocated" else ({0}, {1}))
+        await seat.until(lambda: "what if" in seat.status)
+        await try_out(seat, layout="as written")
+        await seat.until(lambda: "what if" not in seat.status)
+
+
+async def test_advice_is_read_while_choosing(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("w", "tab", "tab", "down")
+        await seat.sees("Colocate when GPUs are few")
+        await seat.misses("Disaggregate when")
+        await seat.press("down")
+        await seat.sees("Disaggregate when inference is heavy")
+
+
+@pytest.mark.parametrize(
+    ("sample", "layout"), [("slime-colocated", "disaggregated"), ("slime-disaggregated", "colocated")]
+)
+async def test_slime_files_are_tried_out_too(desk: Desk, sample: str, layout: str) -> None:
+    file = desk.copy(sample)
+    file.write_text(file.read_text().replace("  train-async: true\n", ""))
+    async with desk.open(file) as seat:
+        await try_out(seat, nodes=4, layout=layout)
+        shared = [device for device in seat.main.session.plan.devices if len(device.occupants) > 1]
+        assert bool(shared) == (layout == "colocated")
+        assert not seat.main.session.errors
+
+
+async def test_another_mode(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await try_out(seat, mode="component")
+        assert seat.main.session.plan.mode == "component"
+        await seat.until(lambda: "component" in seat.status)
+
+
+async def test_numbers_out_of_range_are_refused(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        for wrong in ("0", "99999999", ""):
+            await seat.press("w")
+            seat.app.screen.query_one("#nodes", Input).value = wrong
+            await seat.press("enter")
+            assert seat.shows(WhatIfScreen)
+            assert "nodes must be a number from 1" in seat.toasts[-1]
+            await seat.press("escape")
+        assert len(seat.main.session.plan.nodes) == 2
+
+
+async def test_what_is_tried_stays_when_the_file_changes(desk: Desk) -> None:
+    file = desk.write(PLAN)
+    async with desk.open(file) as seat:
+        await try_out(seat, nodes=3)
+        file.write_text(MORE)
+        await seat.until(lambda: ranks(seat) == 6)
+        assert len(seat.main.session.plan.nodes) == 3
+        assert "what if" in seat.status
+
+
+async def test_nothing_changes_what_the_command_line_set(desk: Desk) -> None:
+    wishes = Wishes(overrides=((("cluster", "component_placement", "actor"), "0-1"),))
+    async with desk.open(desk.write(PLAN), wishes=wishes) as seat:
+        assert ranks(seat) == 2
+        await try_out(seat, gpus=4)
+        assert ranks(seat) == 2
+        await seat.press("r")
+        await seat.until(lambda: seat.main.session.plan.nodes[0].gpus == 8)
+        assert ranks(seat) == 2
+
+
+# Keeping it
+
+
+async def export(seat: Seat, name: str) -> str:
+    await seat.press("x")
+    seat.app.screen.query_one(Input).value = name
+    await seat.press("enter")
+    return seat.toasts[-1]
+
+
+async def test_an_export_overwrites_nothing(desk: Desk) -> None:
+    there = desk.write("mine", "grid.txt")
+    async with desk.open("collocated") as seat:
+        assert await export(seat, "grid.txt") == "grid.txt is there already: choose another name"
+        assert there.read_text() == "mine"
+
+
+async def test_an_export_that_cannot_be_written_says_why(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        assert "No such file or directory" in await export(seat, "nowhere/grid.txt")
+        assert "cannot be written" in await export(seat, "a\0b")
+        assert seat.app.screen is seat.main
+
+
+async def test_an_export_has_the_density_on_screen(desk: Desk) -> None:
+    async with desk.open("collocated", density="heat") as seat:
+        await export(seat, str(desk.folder / "grid.txt"))
+        heat = (desk.folder / "grid.txt").read_text()
+        await seat.press("plus", "plus")
+        await export(seat, "full.txt")
+        assert heat.count("\n") < (desk.folder / "full.txt").read_text().count("\n")
+
+
+# Choosing a file
+
+
+async def test_without_a_file_there_is_a_picker(desk: Desk) -> None:
+    choices = [Choice(str(desk.copy("hybrid")), "halves"), Choice(str(desk.write(PLAN, "other.yaml")), "plain")]
+    async with desk.open(None, choices=choices) as seat:
+        assert seat.shows(PickerScreen)
+        await seat.sees("plan.yaml", "other.yaml")
+        await seat.write("pla")
+        await seat.press("down", "down", "enter")
+        await seat.until(lambda: seat.app.main is not None and seat.grid.drawing is not None, "the grid")
+        assert seat.main.session.file.endswith("other.yaml")
+
+
+async def test_leaving_the_picker_leaves(desk: Desk) -> None:
+    async with desk.open(None) as seat:
+        await seat.press("escape")
+    assert seat.app.return_value == 0
+
+
+async def test_a_file_that_cannot_be_read_is_told_and_asked_for_again(desk: Desk) -> None:
+    bad: Path = desk.folder / "bad.yaml"
+    bad.write_bytes(b"\xff\xfe\0")
+    async with desk.open(None, choices=[Choice(str(bad))]) as seat:
+        await seat.press("enter")
+        await seat.until(lambda: seat.toasts, "a notice")
+        await seat.until(lambda: isinstance(seat.app.screen, PickerScreen), "the picker again")
+        bad.write_text(PLAN)
+        await seat.press("enter")
+        await seat.until(lambda: seat.app.main is not None and seat.grid.drawing is not None, "the grid")
+
+
+async def test_a_typed_path_is_opened(desk: Desk) -> None:
+    desk.write(PLAN, "typed.yaml")
+    async with desk.open(None) as seat:
+        await seat.write("typed.yaml")
+        await seat.press("enter")
+        await seat.until(lambda: seat.app.main is not None and seat.grid.drawing is not None, "the grid")
+        assert seat.main.session.file == "typed.yaml"

@@ -1,0 +1,159 @@
+"""The live picture: what moves, what is said, and how little is sent to the terminal."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.drivers.headless_driver import HeadlessDriver
+
+from placetui.document import Wishes
+from placetui.tui.app import Dashboard
+from placetui.tui.session import Session
+
+if TYPE_CHECKING:
+    from placetui.observe.model import Observation
+    from tests.tui.conftest import Desk, Seat, World
+
+GIB = 1 << 30
+
+
+async def test_the_picture_is_called_simulated(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        source = desk.sources[0]
+        assert source.interval == 1.0
+        source.deliver(world.simulated(source.plan))
+        await seat.sees("simulated, every 1 s", "GiB")
+        await seat.sees("needs attention", "alive")  # in the legend
+
+
+async def test_memory_and_states_are_shown_and_follow(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", (200, 60), live=True) as seat:
+        source = desk.sources[0]
+        first = world.simulated(source.plan)
+        source.deliver(first)
+        await seat.until(lambda: seat.main.observation is first)
+        before = seat.text
+        source.deliver(world.with_device(first, 0, 0, memory_used=3 * GIB, utilization=7))
+        await seat.until(lambda: seat.text != before, "another picture")
+        source.deliver(world.with_rank(first, "actor", 0, state="dead", reason="killed [by] signal 9"))
+        await seat.sees("killed [by] signal 9")
+        await seat.find("dead")
+        assert seat.cursor == (0, "gpu", 0)
+
+
+async def test_of_many_pictures_the_latest_is_shown(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        source = desk.sources[0]
+        pictures = [world.simulated(source.plan, seconds) for seconds in range(5, 25)]
+        for picture in pictures:
+            source.deliver(picture)
+        await seat.until(lambda: seat.main.observation is pictures[-1])
+
+
+async def test_a_lost_link_is_said_and_the_picture_stays(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        source = desk.sources[0]
+        picture = world.simulated(source.plan)
+        source.deliver(picture)
+        await seat.sees("simulated, every 1 s")
+        source.say("lost", "the child was killed by signal 9")
+        await seat.sees("lost: the child was killed by signal 9")
+        assert seat.main.observation is picture
+        source.say("connected")
+        await seat.sees("simulated, every 1 s")
+
+
+async def test_another_plan_gets_another_source(desk: Desk) -> None:
+    file = desk.copy("collocated")
+    async with desk.open(file, live=True) as seat:
+        file.write_text(file.read_text().replace("actor: all", "actor: 0-7"))
+        await seat.until(lambda: len(desk.sources) == 2, "another source")
+        await seat.until(lambda: desk.sources[0].closed, "the first one closed")
+        assert desk.sources[1].plan is seat.main.session.plan
+    assert desk.sources[1].closed
+
+
+async def test_a_broken_file_keeps_the_source(desk: Desk) -> None:
+    file = desk.copy("collocated")
+    async with desk.open(file, live=True) as seat:
+        file.write_text("cluster: [")
+        await seat.until(lambda: "OLD" in seat.status, "marked as old")
+        assert len(desk.sources) == 1
+        assert not desk.sources[0].closed
+
+
+async def test_the_picture_goes_on_under_a_dialog_and_behind_the_yaml(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        source = desk.sources[0]
+        for number, key in enumerate(("question_mark", "escape", "2", "1")):
+            await seat.press(key)
+            picture = world.simulated(source.plan, 10.0 + number)
+            source.deliver(picture)
+            await seat.until(partial(is_shown, seat, picture), "the picture")
+        await seat.sees("GiB")
+
+
+def is_shown(seat: Seat, picture: Observation) -> bool:
+    return seat.main.observation is picture
+
+
+async def test_sorting_by_memory_uses_what_is_seen(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        source = desk.sources[0]
+        picture = world.simulated(source.plan)
+        for index in range(8):
+            picture = world.with_device(picture, 0, index, memory_used=1)
+        source.deliver(picture)
+        await seat.until(lambda: seat.main.observation is picture)
+        await seat.press("s", "s")
+        assert seat.main.view.order == "memory"
+        assert seat.grid.drawing is not None
+        assert list(seat.grid.drawing.nodes) == [1, 0]
+
+
+# How much is sent
+
+
+class CountingDriver(HeadlessDriver):
+    """Really encodes what a terminal would get, and keeps it."""
+
+    sent: list[str]
+
+    @property
+    def is_headless(self) -> bool:
+        return False
+
+    def write(self, data: str) -> None:
+        self.__dict__.setdefault("sent", []).append(data)
+
+
+async def test_one_changed_cell_costs_less_than_a_kilobyte(desk: Desk, world: World) -> None:
+    session = Session.open(str(world.samples / "large.yaml"), Wishes())
+    app = Dashboard(session, desk.options(live=True))
+    app.driver_class = CountingDriver
+    app.animation_level = "none"
+    async with app.run_test(size=(140, 44), headless=False) as pilot:
+        seat = world.seat(app, pilot)
+        await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None)
+        source = desk.sources[0]
+        first = world.simulated(source.plan)
+        source.deliver(first)
+        await seat.until(lambda: seat.main.observation is first)
+        driver = app._driver
+        assert isinstance(driver, CountingDriver)
+
+        async def cost(observation: Observation) -> int:
+            driver.sent.clear()
+            source.deliver(observation)
+            await seat.until(lambda: seat.main.observation is observation)
+            await pilot.pause(0.1)
+            return len("".join(driver.sent).encode())
+
+        # What the first picture made dirty is sent along with the second.
+        await cost(world.with_device(first, 2, 3, memory_used=2 * GIB))
+        changed = world.with_device(first, 2, 3, memory_used=1 * GIB, utilization=3)
+        assert 0 < await cost(changed) < 1024
+        elsewhere = world.with_device(changed, 900, 3, memory_used=1 * GIB, utilization=3)
+        assert await cost(elsewhere) < 512  # nothing but the history under the cursor
+        assert await cost(world.with_rank(elsewhere, "actor", 17, state="dead")) < 1024

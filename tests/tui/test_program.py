@@ -1,0 +1,262 @@
+"""The real program in a pseudo-terminal: start, press keys, read the screen, leave; the terminal is left as it was."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyte
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "sample_configs" / "collocated.yaml"
+PATIENCE = 30.0
+# What pyte takes for text: keyboard protocols and questions about modes.
+UNKNOWN = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p|\x1b_.*?\x1b\\|\x1bP.*?\x1b\\")
+
+
+class Terminal:
+    """A terminal with a program in it."""
+
+    def __init__(self, *arguments: str, size: tuple[int, int] = (120, 36)) -> None:
+        self.screen = pyte.Screen(*size)
+        self.output = b""
+        self._stream = pyte.ByteStream(self.screen)
+        self._master, self._slave = pty.openpty()
+        fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        self._modes_before = termios.tcgetattr(self._slave)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "placetui", *arguments],
+            stdin=self._slave,
+            stdout=self._slave,
+            stderr=self._slave,
+            cwd=ROOT,
+            env={**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"},
+            start_new_session=True,
+        )
+        self._lock = threading.Lock()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        rest = b""
+        with suppress(OSError):
+            while data := os.read(self._master, 65536):
+                with self._lock:
+                    self.output += data
+                    # A sequence can come in two pieces: its beginning waits for its end.
+                    data, rest = _whole(rest + data)
+                    self._stream.feed(UNKNOWN.sub(b"", data))
+
+    def press(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    @property
+    def text(self) -> str:
+        with self._lock:
+            return "\n".join(self.screen.display)
+
+    def sees(self, *words: str) -> None:
+        self.until(lambda: all(word in self.text for word in words), f"{words} on the screen")
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, f"did not happen: {what}\n{self.text}"
+            time.sleep(0.02)
+
+    def ends(self) -> int:
+        """The exit code."""
+        return self.process.wait(PATIENCE)
+
+    def children(self) -> list[int]:
+        """Processes that the program started."""
+        pid = self.process.pid
+        found: list[int] = []
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):
+                found += map(int, (task / "children").read_text().split())
+        return found
+
+    def is_clean(self) -> None:
+        """Everything that was switched on is off again."""
+        self.until(lambda: b"\x1b[?1049l" in self.output, "leaving the alternate screen")
+        modes = {int(number): flag == b"h" for number, flag in re.findall(rb"\x1b\[\?(\d+)([hl])", self.output)}
+        assert modes[1049] is False
+        assert modes[25] is True
+        mouse_and_paste = {1000, 1002, 1003, 1004, 1006, 1015, 2004, 2048}
+        assert not any(modes.get(number) for number in mouse_and_paste), modes
+        pushed, popped = len(re.findall(rb"\x1b\[>\d+u", self.output)), len(re.findall(rb"\x1b\[<\d*u", self.output))
+        assert pushed == popped
+        assert termios.tcgetattr(self._slave) == self._modes_before
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self._slave)
+        os.close(self._master)
+
+
+def _whole(data: bytes) -> tuple[bytes, bytes]:
+    """What can be fed, and an escape sequence that has no end yet."""
+    start = data.rfind(b"\x1b")
+    if start < 0 or re.match(rb"\x1b(\[[0-9;<>=?$]*[@-~]|[^\[])", data[start:]):
+        return data, b""
+    return data[:start], data[start:]
+
+
+@contextmanager
+def terminal(*arguments: str, size: tuple[int, int] = (120, 36)) -> Iterator[Terminal]:
+    opened = Terminal(*arguments, size=size)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, also if nobody has asked for its exit code yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
+
+
+@needs_proc
+def test_a_session_with_the_simulated_cluster() -> None:
+    with terminal(str(SAMPLE), "--demo") as desk:
+        desk.sees("collocated.yaml", "node1", "A15", "simulated", "GiB")
+        children = desk.children()
+        assert len(children) == 1
+        desk.press("l")
+        desk.sees("node0 · GPU 1")
+        desk.press("\x1b[B")
+        desk.sees("node1 · GPU 1")
+        desk.press("?")
+        desk.sees("Move to the device on the left.")
+        desk.press("q")
+        desk.until(lambda: "Move to the device on the left." not in desk.text, "the help closed")
+        desk.press("2")
+        desk.sees("rollout,reward: all")
+        desk.press("q")
+        assert desk.ends() == 0
+        desk.is_clean()
+        desk.until(lambda: all(map(is_gone, children)), "the child ended")
+
+
+@pytest.mark.parametrize("keys", ["\x03", "/act\x03", "w\x03", "o\x03"], ids=["grid", "find", "dialog", "picker"])
+def test_ctrl_c_leaves_at_once(keys: str) -> None:
+    with terminal(str(SAMPLE)) as desk:
+        desk.sees("node1", "A15")
+        desk.press(keys)
+        assert desk.ends() == 0
+        desk.is_clean()
+
+
+@needs_proc
+def test_a_child_that_hangs_does_not_keep_the_program() -> None:
+    with terminal(str(SAMPLE), "--demo") as desk:
+        desk.sees("GiB")
+        child = desk.children()[0]
+        os.kill(child, signal.SIGSTOP)
+        desk.press("q")
+        start = time.monotonic()
+        assert desk.ends() == 0
+        assert time.monotonic() - start < 8
+        desk.is_clean()
+        desk.until(lambda: is_gone(child), "the child ended")
+
+
+@needs_proc
+def test_a_child_that_is_killed_is_started_again() -> None:
+    with terminal(str(SAMPLE), "--demo") as desk:
+        desk.sees("GiB")
+        child = desk.children()[0]
+        os.kill(child, signal.SIGKILL)
+        desk.sees("lost")
+        assert "GiB" in desk.text, "the last picture stays"
+        desk.until(lambda: any(one != child and not is_gone(one) for one in desk.children()), "another child")
+        desk.sees("simulated, every")
+        before = desk.text
+        desk.until(lambda: desk.text != before, "new data")
+        children = desk.children()
+        desk.press("q")
+        assert desk.ends() == 0
+        desk.is_clean()
+        desk.until(lambda: all(map(is_gone, children)), "the children ended")
+
+
+@needs_proc
+def test_a_program_that_is_killed_takes_its_child_along() -> None:
+    with terminal(str(SAMPLE), "--demo") as desk:
+        desk.sees("GiB")
+        children = desk.children()
+        desk.process.kill()
+        desk.process.wait()
+        desk.until(lambda: all(map(is_gone, children)), "the child ended")
+
+
+def test_without_a_file_there_is_a_picker() -> None:
+    with terminal() as desk:
+        desk.sees("open a file", "collocated.yaml")
+        desk.press("collocated")
+        desk.until(lambda: "heterogeneous.yaml" not in desk.text, "the list filtered")
+        desk.press("\r")
+        desk.sees("node1", "A15")
+        desk.press("q")
+        assert desk.ends() == 0
+        desk.is_clean()
+
+
+def test_plain_is_plain() -> None:
+    with terminal(str(SAMPLE), "--ascii", "--no-color", "--no-mouse") as desk:
+        desk.sees("node1", "A15")
+        desk.press("w")
+        desk.sees("GPUs per node")
+        desk.press("\x03")
+        assert desk.ends() == 0
+        desk.is_clean()
+    assert desk.output.isascii()
+    assert b"\x1b[?1000h" not in desk.output
+    styles = [
+        style for style in re.findall(rb"\x1b\[([0-9;]*)m", desk.output) if re.search(rb"(^|;)(3[0-8]|4[0-8])", style)
+    ]
+    assert not styles
+
+
+def test_the_last_density_and_theme_are_remembered(quiet_environment: Path) -> None:
+    with terminal(str(SAMPLE)) as desk:
+        desk.sees("A15")
+        desk.press("-t")
+        desk.sees("theme placetui-")
+        theme = re.search(r"theme (placetui-[a-z-]+)", desk.text)
+        assert theme is not None
+        desk.press("q")
+        assert desk.ends() == 0
+    saved = (quiet_environment / "state" / "placetui" / "state.json").read_text()
+    assert '"density": "compact"' in saved
+    assert theme[1] in saved
+    assert str(SAMPLE) in saved
+
+
+def test_a_wrong_file_is_said_before_anything_is_drawn(tmp_path: Path) -> None:
+    with terminal(str(tmp_path / "nothing.yaml")) as desk:
+        assert desk.ends() == 2
+        desk.sees("nothing.yaml")
+        assert b"\x1b[?1049h" not in desk.output
