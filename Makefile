@@ -21,7 +21,7 @@ types: $(READY) ## mypy --strict on package and tests
 	$(PY) -m mypy --strict
 
 pytest: $(READY) ## the tests that are not slow, among them the import contract
-	$(PY) -m pytest -m "not slow" -n auto --maxprocesses=8
+	$(PY) -m pytest -m "not slow" -n auto --maxprocesses=8 --dist loadfile
 
 test-slow: $(READY) ## the slow tests (pytest's 5 says that there are none: fine)
 	$(PY) -m pytest -m slow || test $$? -eq 5

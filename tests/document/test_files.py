@@ -18,7 +18,8 @@ def refused(path: str | Path) -> str:
     with pytest.raises(DocumentError) as caught:
         read_text(path)
     (problem,) = caught.value.problems
-    assert problem.message and not problem.message.endswith(".")
+    assert problem.message
+    assert not problem.message.endswith(".")
     assert problem.file
     return problem.rule
 

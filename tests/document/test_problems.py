@@ -20,7 +20,8 @@ def problems(text: str) -> list[Problem]:
 def only(text: str) -> Problem:
     (problem,) = problems(text)
     assert problem.file == "conf.yaml"
-    assert problem.message and not problem.message.endswith(".")
+    assert problem.message
+    assert not problem.message.endswith(".")
     return problem
 
 

@@ -66,7 +66,8 @@ def exercise(text: str) -> None:
         document.config[name]
     lines = document.text.split("\n")
     for problem in [*document.problems, *document.surprises()]:
-        assert problem.message and not problem.message.endswith(".")
+        assert problem.message
+        assert not problem.message.endswith(".")
         assert problem.file == "conf.yaml"
         assert problem.line is not None
         assert problem.column is not None
