@@ -259,6 +259,8 @@ class Dashboard(FileActions):
             return
         if event.status.link in ("connected", "starting"):
             self._say_live()
+            if event.status.link == "connected" and event.status.message:
+                self.notify(event.status.message, title=self.source.name if self.source else "", markup=False)
         else:
             words = f"{event.status.link}: {event.status.message}".strip(": ")
             # The link can be back sooner than the top line is read.

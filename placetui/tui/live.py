@@ -8,12 +8,17 @@ from functools import cached_property
 from textual.message import Message
 
 from placetui.grid import DeviceLive, RankState
+from placetui.observe.drift import Drift, DriftWatch
 from placetui.observe.model import Observation
 from placetui.observe.ports import Status, Update
 from placetui.placement.plan import GPU, Plan
 
 _URGENCY: tuple[RankState, ...] = ("dead", "restarting", "pending", "starting")
 """States of ranks that matter more than being alive, the worst first."""
+
+
+_SHOWN_OTHERWISE = ("dead_rank", "missing_rank", "stale")
+"""Differences that the state of a rank or the age of a sample shows."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +30,44 @@ class ObservationOverlay:
 
     def after(self, earlier: ObservationOverlay | None) -> ObservationOverlay:
         """The same, knowing what an earlier one has worked out, as far as it still holds."""
-        if earlier is not None and earlier.plan is self.plan and earlier.observation.ranks is self.observation.ranks:
+        if earlier is None or earlier.plan is not self.plan:
+            return self
+        self.__dict__["_watch"] = earlier._watch
+        if earlier.observation.ranks is self.observation.ranks:
             self.__dict__["_troubled"] = earlier._troubled
         return self
+
+    @cached_property
+    def _watch(self) -> DriftWatch:
+        return DriftWatch(self.plan)
+
+    @cached_property
+    def drift(self) -> tuple[Drift, ...]:
+        """Where plan and reality differ."""
+        return self._watch.update(self.observation)
+
+    @cached_property
+    def _alerts(self) -> frozenset[tuple[int, int]]:
+        """Nodes and GPUs with a difference that neither a rank's state nor `stale` shows."""
+        found: set[tuple[int, int]] = set()
+        for one in self.drift:
+            if one.kind in _SHOWN_OTHERWISE and (one.kind != "missing_rank" or self._knows(one)):
+                continue
+            if one.node is not None and one.device is not None:
+                found.add((one.node, one.device))
+            elif one.kind == "fewer_devices" and one.node is not None:
+                found.update(
+                    (one.node, device.index) for device in self.plan.devices_of(one.node) if device.kind == GPU
+                )
+            elif one.component is not None and one.rank is not None and one.kind == "missing_rank":
+                placement = self.plan.components[one.component].placements[one.rank]
+                if self.plan.kind_of(placement) == GPU:
+                    found.update((placement.cluster_node_rank, index) for index in placement.local_hardware_ranks)
+        return frozenset(found)
+
+    def _knows(self, one: Drift) -> bool:
+        """Whether something is known of the rank that differs."""
+        return self.observation.rank(one.component or "", one.rank or 0) is not None
 
     @cached_property
     def _troubled(self) -> dict[tuple[int, int], RankState]:
@@ -48,11 +88,12 @@ class ObservationOverlay:
         """GPU `index` of node `node`; None where nothing is known."""
         sample = self.observation.node(node)
         device = sample.device(index) if sample else None
+        alert = (node, index) in self._alerts
         if sample is None or device is None:
-            return None
+            return DeviceLive(alert=True) if alert else None
         state = self._troubled.get((node, index))
         stale = sample.stale or device.stale
-        return DeviceLive(device.memory_used, device.memory_total, device.utilization, state, stale)
+        return DeviceLive(device.memory_used, device.memory_total, device.utilization, state, stale, alert)
 
     def rank(self, component: str, rank: int) -> RankState | None:
         """State of one rank; None where nothing is known."""

@@ -122,6 +122,9 @@ async def test_action_edit_yaml(desk: Desk) -> None:
         await seat.press("escape")
         assert seat.grid.has_focus
         assert size(seat, "actor") == 8
+        await seat.press("2")
+        await seat.sees("0-7 # trains")
+        assert seat.yaml.read_only, "looking is not editing"
 
 
 async def test_in_a_narrow_terminal_there_is_the_text_alone(desk: Desk) -> None:

@@ -91,7 +91,6 @@ class FindActions(Screen[None]):
     def action_clear(self) -> None:
         self.view = View(self.view.density)
         self.grid.select(())
-        self.remove_class("-editing")
         self._draw()
         self._fill_panels()
         self.action_view_plan()

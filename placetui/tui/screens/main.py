@@ -307,6 +307,7 @@ class MainScreen(FindActions, EditActions):
         self.grid.action_jump()
 
     def action_view_plan(self) -> None:
+        self.remove_class("-editing")
         self._switch("grid")
         self.grid.focus()
         self.call_after_refresh(self._resized)
@@ -316,6 +317,7 @@ class MainScreen(FindActions, EditActions):
         self.query_one(KeyBar).showing = "text" if view == "yaml" and self.has_class("-editing") else view
 
     async def action_view_yaml(self) -> None:
+        self.remove_class("-editing")
         await self._show_yaml()
 
     async def _show_yaml(self) -> YamlView:
