@@ -1,23 +1,28 @@
 """What it costs to watch the GPUs of a node, on the stand-in for NVIDIA's library (needs gcc).
 
-python benchmarks/live.py [--repeat N] [--seconds S]
+python benchmarks/live.py [--repeat N] [--seconds S] [--nodes N] [--only who]
 
 First CPU and NVML calls per look at eight busy GPUs, against nvitop and gpustat in processes of the same kind; each of
 ours counts as a second, so that what is read every five seconds has its part in it. Then the process that reads the
 GPUs for `placetui top`, at 1 Hz, and what reads from it. The stand-in answers in a microsecond or two: these are the
 costs of the readers, and the calls tell what the driver would add.
+
+Last, on a simulated cluster with three ranks on each GPU: who is on which GPU, the drift from the plan, a recording.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,6 +33,16 @@ from placetui.bridge.client import Bridge  # noqa: E402
 from placetui.bridge.process import NVML_CHILD, child_command  # noqa: E402
 from placetui.bridge.source import nvml_source  # noqa: E402
 from placetui.cli.feed import Feed  # noqa: E402
+from placetui.observe.attribution import Attribution  # noqa: E402
+from placetui.observe.drift import DriftWatch  # noqa: E402
+from placetui.observe.facts import ActorFact, NodeFacts, ProcessFact  # noqa: E402
+from placetui.observe.layout import layout_of  # noqa: E402
+from placetui.observe.model import NodeSample, Observation, ProcessSample, RankState  # noqa: E402
+from placetui.observe.playback import Recording  # noqa: E402
+from placetui.observe.recording import Recorder  # noqa: E402
+from placetui.observe.simulate import Simulation, SimulationOptions  # noqa: E402
+from placetui.placement.resolve import resolve  # noqa: E402
+from placetui.placement.topology import Node  # noqa: E402
 from tests.telemetry.standin import build  # noqa: E402
 
 GPUS = 8
@@ -139,13 +154,104 @@ def watch(seconds: float, directory: Path, variables: dict[str, str]) -> None:
     print(f"  looking at them  {looker:.2f}")
 
 
+def timed(work: Callable[[], object]) -> float:
+    """CPU milliseconds."""
+    before = time.process_time()
+    work()
+    return 1e3 * (time.process_time() - before)
+
+
+def anonymous(node: NodeSample) -> NodeSample:
+    """A node as NVML alone tells of it."""
+    return replace(
+        node,
+        devices=tuple(
+            replace(device, processes=tuple(ProcessSample(one.pid, one.memory) for one in device.processes))
+            for device in node.devices
+        ),
+    )
+
+
+def who(nodes: int, directory: Path) -> None:
+    """Attribution, drift and recording of a whole cluster, all of it and with a tenth of the nodes changed."""
+    placement = {"actor": "all", "rollout": "all", "reward": "all"}
+    config = {"cluster": {"num_nodes": nodes, "component_placement": placement}}
+    plan = resolve(config, nodes=[Node(gpus=GPUS)] * nodes)
+    calm = SimulationOptions(startup=1.0, rank_dies_every=None, node_stale_every=None, sampled=1.0)
+    simulation = Simulation(layout_of(plan), calm)
+    simulation.step(0.0)
+    first, second = simulation.step(2.0), simulation.step(3.0)
+    states = list(first.all_ranks)
+    actors = [
+        ActorFact(
+            f"{place:032x}",
+            state.node or 0,
+            state.pid or 0,
+            name=f"demo/{state.component}:{state.rank}",
+            job="demo",
+            component=state.component,
+            rank=state.rank,
+            reserved=dict.fromkeys(plan.components[state.component].placements[state.rank].local_hardware_ranks, 0.3),
+            group="demo",
+            created=100.0,
+        )
+        for place, state in enumerate(states)
+    ]
+    facts = {
+        node: NodeFacts({pid: ProcessFact(pid, 99.0, 1, pid, "ml", "ray::Worker.train") for pid in pids})
+        for node, pids in _pids(states).items()
+    }
+    whole = replace(first, source="ray", nodes=tuple(map(anonymous, first.nodes)))
+    tenth = replace(
+        whole,
+        time=3.0,
+        nodes=tuple(
+            anonymous(new) if new.rank % 10 == 0 else old for old, new in zip(whole.nodes, second.nodes, strict=True)
+        ),
+    )
+    attribution, watch = Attribution(), DriftWatch(plan)
+    named: list[Observation] = []
+    found: list[object] = []
+    recorder = Recorder(directory / "recording")
+    gc.collect()
+    gc.freeze()
+    print(f"\n{nodes} nodes x {GPUS} GPUs x {len(placement)} processes, CPU ms:   all   a tenth changed")
+    rows: list[tuple[str, Callable[[Observation], object]]] = [
+        ("attribution", lambda seen: named.append(attribution.apply(seen, facts, actors))),
+        ("drift", lambda _: found.extend(watch.update(named[-1]))),
+        ("recording", lambda _: recorder.write(named[-1])),
+    ]
+    times = [[timed(lambda work=work, seen=seen: work(seen)) for _, work in rows] for seen in (whole, tenth)]  # type: ignore[misc]
+    recorder.close()
+    for (name, _), full, part in zip(rows, *times, strict=True):
+        print(f"  {name:38} {full:10.1f} {part:10.1f}")
+    recording = Recording(directory / "recording")
+    recording.scan()
+    print(f"  {'reading it again':38} {timed(lambda: recording.observation(0)):10.1f}", end=" ")
+    print(f"{timed(lambda: recording.observation(1)):10.1f}")
+    print(f"  drift found: {len(found)}; recorded {(directory / 'recording').stat().st_size / 1024:.0f} KiB")
+    gc.unfreeze()
+
+
+def _pids(states: list[RankState]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for state in states:
+        found.setdefault(state.node or 0, []).append(state.pid or 0)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--nodes", type=int, default=1024)
+    parser.add_argument("--only", choices=["who"], help="only the last part, which needs no stand-in")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, ExitStack() as running:
         directory = Path(name)
+        if args.only:
+            who(args.nodes, directory)
+            return
         pids = []
         for _ in range(PROCESSES):
             process = subprocess.Popen(["sleep", "600"])
@@ -159,6 +265,7 @@ def main() -> None:
         variables = {"LD_LIBRARY_PATH": str(build(directory)), "NVML_STANDIN": str(node)}
         compare(args.repeat, {**os.environ, **variables, "PYTHONPATH": str(ROOT)}, directory / "trace")
         watch(args.seconds, directory, variables)
+        who(args.nodes, directory)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from placetui import locations, resources, state
@@ -17,6 +18,7 @@ from placetui.document.settings_file import AppSettings, read_settings
 
 if TYPE_CHECKING:
     from placetui.bridge.client import Bridge
+    from placetui.observe.playback import Recording
     from placetui.observe.ports import ClusterSource
     from placetui.placement.plan import Plan
     from placetui.placement.problems import Problem
@@ -27,6 +29,20 @@ if TYPE_CHECKING:
 def run(arguments: Sequence[str]) -> int:
     """Run the dashboard."""
     args = _parser().parse_args(arguments)
+    recording = None
+    if args.replay:
+        if not args.file:
+            print(
+                "placetui: --replay needs the FILE whose plan was recorded: placetui FILE --replay F", file=sys.stderr
+            )
+            return exits.USAGE
+        from placetui.observe.playback import Recording, RecordingError
+
+        try:
+            recording = Recording(args.replay)
+        except RecordingError as error:
+            print(f"placetui: {error}", file=sys.stderr)
+            return exits.USAGE
     # Textual is slow to import: what can be wrong is said before.
     from placetui.tui.session import Session
 
@@ -51,7 +67,8 @@ def run(arguments: Sequence[str]) -> int:
 
     # Plans and observations are large and free of cycles: looking through them too often would stall the screen.
     gc.set_threshold(50_000, 20, 50)
-    app = Dashboard(session, _options(args, settings, problems, bridge, args.file if new else ""))
+    options = _options(args, settings, problems, args.file if new else "", _source_for(bridge, recording))
+    app = Dashboard(session, options)
     try:
         code = app.run(mouse=settings.mouse and not args.no_mouse)
     finally:
@@ -69,12 +86,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--ascii", action="store_true", help="print nothing but ASCII")
     parser.add_argument("--no-color", action="store_true", help="use no colours")
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
-    parser.add_argument("--demo", action="store_true", help="show a simulated cluster behind the plan")
+    behind = parser.add_mutually_exclusive_group()
+    behind.add_argument("--demo", action="store_true", help="show a simulated cluster behind the plan")
+    behind.add_argument("--replay", metavar="F", help="show what `placetui top --record F` has seen behind the plan")
     return parser
 
 
 def _options(
-    args: argparse.Namespace, settings: AppSettings, problems: Sequence[Problem], bridge: Bridge | None, new: str
+    args: argparse.Namespace,
+    settings: AppSettings,
+    problems: Sequence[Problem],
+    new: str,
+    source_for: Callable[[Plan], ClusterSource] | None,
 ) -> Options:
     """The command line before the settings, the settings before what is remembered."""
     from placetui.tui.app import Options
@@ -96,14 +119,21 @@ def _options(
         remember=_remember,
         write=args.write,
         new=new,
-        source_for=None if bridge is None else lambda plan: _simulated(bridge, plan),
+        source_for=source_for,
     )
 
 
-def _simulated(bridge: Bridge, plan: Plan) -> ClusterSource:
-    from placetui.bridge.source import simulated_source
+def _source_for(bridge: Bridge | None, recording: Recording | None) -> Callable[[Plan], ClusterSource] | None:
+    """What is behind a plan."""
+    if recording is not None:
+        from placetui.observe.replay import Replays
 
-    return simulated_source(bridge, plan)
+        return Replays(recording)
+    if bridge is not None:
+        from placetui.bridge.source import simulated_source
+
+        return partial(simulated_source, bridge)
+    return None
 
 
 def _bridge() -> Bridge:

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from placetui import locations
 from placetui.bridge.client import Bridge
@@ -15,10 +16,17 @@ from placetui.bridge.process import NVML_CHILD, child_command
 from placetui.bridge.source import nvml_source
 from placetui.cli import exits
 from placetui.cli.feed import Feed
-from placetui.cli.options import command_parser
+from placetui.cli.options import DocumentError, add_plan_options, command_parser, open_plan, print_problems, wishes_of
 from placetui.cli.screen import draw, full_screen, terminal_size
+from placetui.cli.top_drift import NoSuchNode, Reality
 from placetui.cli.top_text import Look, lines
-from placetui.observe.model import Observation
+from placetui.grid.drift_text import drift_lines
+
+if TYPE_CHECKING:
+    from placetui.observe.drift import Drift
+    from placetui.observe.model import Observation
+    from placetui.observe.ports import ClusterSource
+    from placetui.placement.plan import Plan
 
 PATIENCE = 10.0
 """Seconds until `--once` gives up."""
@@ -32,23 +40,67 @@ _QUIT = frozenset(b"qQ")
 def run(arguments: Sequence[str]) -> int:
     """Run the command."""
     args = _parse(arguments)
+    plan = None
+    if args.file:
+        try:
+            _, plan = open_plan(args.file, wishes_of(args))
+        except DocumentError as error:
+            print_problems(error.problems)
+            return exits.USAGE
+        print_problems(plan.problems)
+        if any(problem.blocking for problem in plan.problems):
+            return exits.PROBLEMS
     if not args.no_ray:
         print("note: without Ray for now: these are the GPUs of this node (as with --no-ray)", file=sys.stderr)
+    if plan is not None:
+        print(
+            "note: without Ray nobody knows whose the processes are: of the plan only its GPUs are compared",
+            file=sys.stderr,
+        )
     bridge = Bridge(locations.logs_dir(), child_command(NVML_CHILD))
-    with bridge, Feed(nvml_source(bridge, _QUICK if args.once else args.interval)) as feed:
-        if args.once:
-            return _print_once(feed, args.json)
-        if args.json or not sys.stdout.isatty():
-            return _stream(feed, args.interval, args.json)
-        return _screen(feed, args.interval)
+    source: ClusterSource = nvml_source(bridge, _QUICK if args.once else args.interval)
+    recorded = None
+    if args.record:
+        from placetui.observe.recording import Recorded, Recorder
+
+        try:
+            source = recorded = Recorded(source, Recorder(args.record))
+        except OSError as problem:
+            print(f"placetui top: {args.record}: {problem.strerror or problem}", file=sys.stderr)
+            return exits.USAGE
+    try:
+        with bridge, Feed(source) as feed:
+            return _show(feed, args, plan)
+    except NoSuchNode as problem:
+        print(f"placetui top: {problem}", file=sys.stderr)
+        return exits.USAGE
+    finally:
+        if recorded is not None and recorded.problem:
+            print(f"placetui top: {args.record}: {recorded.problem}", file=sys.stderr)
+
+
+def _show(feed: Feed, args: argparse.Namespace, plan: Plan | None) -> int:
+    reality = None if plan is None else Reality(plan)
+    if args.once:
+        return _print_once(feed, reality, args.json)
+    if args.json or not sys.stdout.isatty():
+        return _stream(feed, reality, args.interval, args.json)
+    return _screen(feed, reality, args.interval)
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = command_parser("top", "Show the memory, load and processes of the GPUs of this node; q or Ctrl-C ends it.")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a placement file, to say what differs from it")
+    add_plan_options(parser)
     parser.add_argument("--no-ray", action="store_true", help="only this node, read directly")
-    parser.add_argument("--once", action="store_true", help="print once; exit 3 if there is nothing to read")
+    parser.add_argument(
+        "--once",
+        action="store_true",
+        help="print once; exit 3 if there is nothing to read, 1 if something differs from FILE",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON: one object per line, or one with --once")
     parser.add_argument("--interval", type=_seconds, default=1.0, metavar="S", help="seconds between looks; default 1")
+    parser.add_argument("--record", metavar="F", help="also write what is seen to a new file, for --replay")
     return parser.parse_args(arguments)
 
 
@@ -62,7 +114,7 @@ def _seconds(text: str) -> float:
     raise argparse.ArgumentTypeError(f"seconds from 0.1 to 3600, not `{text}`")
 
 
-def _print_once(feed: Feed, as_json: bool) -> int:
+def _print_once(feed: Feed, reality: Reality | None, as_json: bool) -> int:
     deadline = time.monotonic() + PATIENCE
     while (seen := feed.latest()) is None and feed.status.link != "failed" and time.monotonic() < deadline:
         feed.wait(deadline - time.monotonic())
@@ -70,16 +122,19 @@ def _print_once(feed: Feed, as_json: bool) -> int:
         print(f"placetui top: {feed.status.message or 'the GPUs do not answer'}", file=sys.stderr)
         return exits.CLUSTER
     failed = [node for node in seen.nodes if node.stale or not node.devices]
+    seen, drifts = _compare(seen, reality)
     if as_json:
-        print(json.dumps(_as_dict(seen), indent=2, ensure_ascii=False))
+        print(json.dumps(_as_dict(seen, drifts), indent=2, ensure_ascii=False))
     elif any(node.devices for node in seen.nodes):
-        _print(seen)
+        _print(seen, drifts, reality)
     for node in failed:
         print(f"placetui top: {node.name}: {node.error or 'there is no GPU'}", file=sys.stderr)
-    return exits.CLUSTER if failed else exits.FINE
+    if failed:
+        return exits.CLUSTER
+    return exits.PROBLEMS if drifts else exits.FINE
 
 
-def _stream(feed: Feed, interval: float, as_json: bool) -> int:
+def _stream(feed: Feed, reality: Reality | None, interval: float, as_json: bool) -> int:
     """One after the other, until interrupted."""
     printed = None
     said = ""
@@ -92,19 +147,20 @@ def _stream(feed: Feed, interval: float, as_json: bool) -> int:
                 print(f"placetui top: {said}", file=sys.stderr)
         if seen is None or seen == printed:
             continue
+        first, printed = printed is None, seen
+        seen, drifts = _compare(seen, reality)
         if as_json:
-            print(json.dumps(_as_dict(seen), ensure_ascii=False), flush=True)
+            print(json.dumps(_as_dict(seen, drifts), ensure_ascii=False), flush=True)
         else:
-            if printed is not None:
+            if not first:
                 print()
-            _print(seen)
+            _print(seen, drifts, reality)
             sys.stdout.flush()
-        printed = seen
     print(f"placetui top: {feed.status.message}", file=sys.stderr)
     return exits.CLUSTER
 
 
-def _screen(feed: Feed, interval: float) -> int:
+def _screen(feed: Feed, reality: Reality | None, interval: float) -> int:
     """In place, until `q` or an interrupt."""
     keyboard = [sys.stdin.fileno()] if sys.stdin.isatty() else []
     plain, color = not _speaks_utf8(), _wants_color()
@@ -119,18 +175,33 @@ def _screen(feed: Feed, interval: float) -> int:
                     return exits.FINE
             seen = feed.latest()
             look = Look(terminal_size()[0], plain, color)
-            shown = list(lines(seen, look)) if seen else [look.fit(feed.status.message or "looking for GPUs ...")]
+            shown = [look.fit(feed.status.message or "looking for GPUs ...")]
+            if seen is not None:
+                shown = [*lines(seen, look), *_drift_lines(_compare(seen, reality)[1], reality, look)]
             draw([*shown, "", look.paint(look.fit("q quits"), "muted")])
 
 
-def _print(seen: Observation) -> None:
-    for line in lines(seen, Look(ascii=not _speaks_utf8())):
+def _compare(seen: Observation, reality: Reality | None) -> tuple[Observation, Sequence[Drift]]:
+    return (seen, ()) if reality is None else reality.compare(seen)
+
+
+def _print(seen: Observation, drifts: Sequence[Drift], reality: Reality | None) -> None:
+    look = Look(ascii=not _speaks_utf8())
+    for line in [*lines(seen, look), *_drift_lines(drifts, reality, look)]:
         print(line)
 
 
-def _as_dict(seen: Observation) -> dict[str, object]:
-    # Drift is a difference to a plan, and there is none here.
-    return {**seen.to_dict(), "drift": []}
+def _drift_lines(drifts: Sequence[Drift], reality: Reality | None, look: Look) -> list[str]:
+    if reality is None:
+        return []
+    if not drifts:
+        return ["", look.paint(look.fit(f"no drift from {reality.plan.source}"), "muted")]
+    found = drift_lines(drifts, look.width, ascii=look.ascii)
+    return ["", *(look.paint(line, "warning") for line in found)]
+
+
+def _as_dict(seen: Observation, drifts: Sequence[Drift]) -> dict[str, object]:
+    return {**seen.to_dict(), "drift": [one.to_dict() for one in drifts]}
 
 
 def _speaks_utf8() -> bool:

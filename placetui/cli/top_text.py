@@ -146,6 +146,7 @@ def _processes(devices: Sequence[DeviceSample], look: Look) -> Iterator[str]:
 
 
 def _who(process: ProcessSample) -> tuple[str, str, str]:
-    """User, memory and command line."""
+    """User, memory, and what it is: its actor, its command line, or why neither is known."""
     memory = MISSING if process.memory is None else f"{process.memory / GIB:.1f} GiB"
-    return process.user or "?", memory, process.command or "not visible from here"
+    known = [text for text in (process.actor, process.command, process.note) if text]
+    return process.user or ("" if process.actor else "?"), memory, "  ".join(known) or "not visible from here"

@@ -15,7 +15,7 @@ from types import UnionType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from placetui.observe.delta import NOTHING, Delta, apply, changes
-from placetui.observe.model import DeviceSample, NodeSample, Observation, ProcessSample, RankState, Source
+from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample, RankState, Source
 
 SCHEMA = 1
 """Raised when a reader of the schema before could misread what is written."""
@@ -105,8 +105,9 @@ def _accepted(hint: Any) -> frozenset[type]:
     return frozenset({float, int}) if hint is float else frozenset({hint})
 
 
-_PROCESS = _Record(ProcessSample, shared=("component", "job"))
-_DEVICE = _Record(DeviceSample, {"processes": _PROCESS}, shared=("name",))
+_PROCESS = _Record(ProcessSample, shared=("component", "job", "group"))
+_CLAIM = _Record(Claim, shared=("component", "job", "group", "class_name", "namespace"))
+_DEVICE = _Record(DeviceSample, {"processes": _PROCESS, "claims": _CLAIM}, shared=("name",))
 _NODE = _Record(NodeSample, {"devices": _DEVICE})
 _RANK = _Record(RankState, shared=("component",))
 
@@ -121,6 +122,7 @@ def encode_delta(delta: Delta) -> dict[str, Any]:
         "gone": list(delta.gone),
         "world_sizes": dict(delta.world_sizes),
         "ranks": [_RANK.write(state) for state in delta.ranks],
+        **({"job": delta.job} if delta.job else {}),
     }
 
 
@@ -150,6 +152,7 @@ def decode_delta(value: Any) -> Delta:
         gone=tuple(gone),
         world_sizes=sizes,
         ranks=tuple(_RANK.read(row) for row in read("ranks", list)),
+        job=read("job", str) if "job" in value else "",
     )
 
 

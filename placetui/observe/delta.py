@@ -30,6 +30,9 @@ class Delta:
     ranks: tuple[RankState, ...] = ()
     """Ranks that are new or differ, by component, in order."""
 
+    job: str = ""
+    """The job whose ranks these are, changed or not."""
+
 
 def changes(old: Observation, new: Observation) -> Delta:
     """The difference; `apply` goes from `old` to `new` with it."""
@@ -47,6 +50,7 @@ def changes(old: Observation, new: Observation) -> Delta:
         gone=tuple(before),
         world_sizes={component: len(states) for component, states in new.ranks.items()},
         ranks=tuple(_changed_ranks(old, new)),
+        job=new.job,
     )
 
 
@@ -57,7 +61,11 @@ def apply(old: Observation, delta: Delta) -> Observation:
         ValueError: the delta does not fit `old`.
     """
     return Observation(
-        time=delta.time, source=delta.source, nodes=_apply_nodes(old, delta), ranks=_apply_ranks(old, delta)
+        time=delta.time,
+        source=delta.source,
+        nodes=_apply_nodes(old, delta),
+        ranks=_apply_ranks(old, delta),
+        job=delta.job,
     )
 
 

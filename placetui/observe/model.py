@@ -41,6 +41,13 @@ class ProcessSample:
     command: str | None = None
     """Command line, where it can be read."""
 
+    actor_id: str | None = None
+    group: str | None = None
+    """The job in whose placement group it runs."""
+
+    note: str | None = None
+    """What is not known of it, and why."""
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "pid": self.pid,
@@ -50,6 +57,46 @@ class ProcessSample:
             "job": self.job,
             "actor": self.actor,
             "kind": self.kind,
+            **({"note": self.note} if self.note else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an actor says of a device, and Ray's books: what it holds there is in the device's processes."""
+
+    actor_id: str
+    actor: str
+    """Its name, or its class."""
+
+    pid: int | None = None
+    component: str | None = None
+    rank: int | None = None
+    job: str | None = None
+    reserved: float | None = None
+    """Part of the device that is its own in Ray's books, 0 < share ≤ 1; None: nothing."""
+
+    claimed: bool = False
+    """Whether the environment it was started with names the device."""
+
+    group: str | None = None
+    """The job in whose placement group it runs."""
+
+    class_name: str | None = None
+    namespace: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "actor": self.actor,
+            "actor_id": self.actor_id,
+            "class": self.class_name,
+            "namespace": self.namespace,
+            "job": self.job,
+            "component": self.component,
+            "rank": self.rank,
+            "pid": self.pid,
+            "reserved": self.reserved,
+            "claimed": self.claimed,
         }
 
 
@@ -89,12 +136,21 @@ class DeviceSample:
     stale: bool = False
     """Whether its values are too old to be trusted, or can no longer be read."""
 
+    claims: tuple[Claim, ...] = ()
+    """Actors that belong here, by Ray's books, by their own word, or by the memory they hold."""
+
     @property
     def memory_percent(self) -> float | None:
         """Used part of the memory, 0–100."""
         if self.memory_used is None or not self.memory_total:
             return None
         return 100 * self.memory_used / self.memory_total
+
+    def held_by(self, claim: Claim) -> int | None:
+        """Bytes that an actor and its children hold here; None if it holds something nobody can measure."""
+        memories = [process.memory for process in self.processes if process.actor_id == claim.actor_id]
+        known = [memory for memory in memories if memory is not None]
+        return sum(known) if len(known) == len(memories) else None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -110,6 +166,7 @@ class DeviceSample:
             "stale": self.stale,
             "error": self.error,
             "processes": [process.to_dict() for process in self.processes],
+            "claims": [{**claim.to_dict(), "held": self.held_by(claim)} for claim in self.claims],
         }
 
 
@@ -204,6 +261,9 @@ class Observation:
     ranks: Mapping[str, tuple[RankState, ...]] = field(default_factory=dict)
     """For each component of the job that is watched, its ranks 0 to world size - 1."""
 
+    job: str = ""
+    """Name of that job, where it has one: ranks of others are not its own."""
+
     def node(self, rank: int) -> NodeSample | None:
         """The node of that rank; None if it was not seen."""
         nodes = self.nodes
@@ -233,6 +293,7 @@ class Observation:
         return {
             "time": self.time,
             "source": self.source,
+            "job": self.job or None,
             "nodes": [node.to_dict() for node in self.nodes],
             "ranks": [state.to_dict() for state in self.all_ranks],
         }

@@ -268,6 +268,10 @@ class Plan:
     launch: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What the file says under `placetui.launch`, by component."""
 
+    memory: Mapping[str, float] = field(default_factory=dict)
+    """What the file says under `placetui.memory`: the fraction of a device's memory above which a rank of the
+    component is drift."""
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `placetui show --format json`."""
         return {

@@ -163,6 +163,7 @@ def _rlinf_plan(
         group_kinds=robots,
         groups=cluster.groups,
         launch=settings.launch,
+        memory=settings.memory,
     )
     return _shared(plan, settings.shares, settings.train, problems, cluster.placed)
 
@@ -282,5 +283,5 @@ def _slime_plan(
         return plan
     components, services = place_slime(layout, nodes, problems)
     shares = {**slime_shares(layout), **settings.shares}
-    placed = replace(plan, components=components, services=services, launch=settings.launch)
+    placed = replace(plan, components=components, services=services, launch=settings.launch, memory=settings.memory)
     return _shared(placed, shares, settings.train, problems, {})

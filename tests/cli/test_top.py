@@ -121,9 +121,7 @@ def test_without_ray_there_is_a_note(
     assert len(json.loads(printed.out)["nodes"]) == 1
 
 
-@pytest.mark.parametrize(
-    "arguments", [["FILE"], ["--record", "f"], ["--interval", "0"], ["--interval", "soon"], ["-x"]]
-)
+@pytest.mark.parametrize("arguments", [["--record"], ["--interval", "0"], ["--interval", "soon"], ["-x"]])
 def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["top", *arguments])

@@ -1,0 +1,249 @@
+"""Drift: where what is seen differs from the plan.
+
+A rank that holds no memory is none: it may be offloaded, or about to begin. Nothing is said of processes and ranks
+while nobody knows whose they are, nor of values that are too old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample, RankState
+from placetui.placement.plan import GPU
+from placetui.placement.wording import device_text
+
+if TYPE_CHECKING:
+    from placetui.placement.plan import Plan
+
+DriftKind: TypeAlias = Literal[
+    "wrong_device",
+    "missing_rank",
+    "dead_rank",
+    "foreign_process",
+    "stranger_in_group",
+    "memory_above",
+    "fewer_devices",
+    "stale",
+]
+
+NEGLIGIBLE = 64 * 2**20
+"""Bytes that a foreign process may hold without being in the way, as a display server does."""
+
+_GIB = 2**30
+
+Owner: TypeAlias = "tuple[str, int]"
+"""Component and rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One difference between plan and reality."""
+
+    kind: DriftKind
+    message: str
+    """A sentence for a person."""
+
+    component: str | None = None
+    rank: int | None = None
+    node: int | None = None
+    """Rank of the node that it is about."""
+
+    device: int | None = None
+    """GPU of that node; None when it is about several, or about none."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "component": self.component,
+            "rank": self.rank,
+            "node": self.node,
+            "device": self.device,
+            "message": self.message,
+        }
+
+
+def drift(plan: Plan, observation: Observation) -> tuple[Drift, ...]:
+    """All differences: first by node, then by component and rank."""
+    return DriftWatch(plan).update(observation)
+
+
+def is_attributed(observation: Observation) -> bool:
+    """Whether it is known whose processes these are: not if only NVML was asked."""
+    return observation.source in ("ray", "simulated") or bool(observation.ranks)
+
+
+class DriftWatch:
+    """The drift of observation after observation: only nodes and components that changed are looked at again."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._nodes: dict[int, tuple[NodeSample | None, tuple[Drift, ...]]] = {}
+        self._ranks: dict[str, tuple[tuple[RankState, ...], tuple[Drift, ...]]] = {}
+        self._places = {
+            name: [one.cluster_node_rank for one in part.placements] for name, part in plan.components.items()
+        }
+        self._used = frozenset(node for nodes in self._places.values() for node in nodes)
+        self._view: tuple[bool, str] | None = None
+
+    def update(self, observation: Observation) -> tuple[Drift, ...]:
+        """The drift of a later observation, or of any other."""
+        view = is_attributed(observation), observation.job
+        if view != self._view:
+            self._view = view
+            self._nodes.clear()
+        attributed, job = view
+        found: list[Drift] = []
+        seen = {node.rank: node for node in observation.nodes}
+        for planned in self.plan.nodes:
+            sample = seen.get(planned.rank)
+            known = self._nodes.get(planned.rank)
+            if known is None or known[0] is not sample:
+                known = self._nodes[planned.rank] = (
+                    sample,
+                    tuple(_node_drift(self.plan, planned.rank, sample, attributed, job, planned.rank in self._used)),
+                )
+            found.extend(known[1])
+        if attributed:
+            for name, places in self._places.items():
+                states = observation.ranks.get(name, ())
+                held = self._ranks.get(name)
+                if held is None or held[0] is not states:
+                    drifts = tuple(_rank_drift(self.plan, name, places, states))
+                    held = self._ranks[name] = states, drifts
+                found.extend(held[1])
+        return tuple(found)
+
+
+# Nodes and what is on their devices
+
+
+def _node_drift(
+    plan: Plan, rank: int, sample: NodeSample | None, attributed: bool, job: str, used: bool
+) -> Iterator[Drift]:
+    name = plan.nodes[rank].name
+    planned = {
+        device.index: {(one.component, one.rank) for one in device.occupants}
+        for device in plan.devices_of(rank)
+        if device.kind == GPU and device.occupants
+    }
+    if sample is None:
+        # With NVML alone only this machine is seen.
+        if attributed and used:
+            what = f": {device_text(GPU, sorted(planned))} cannot be used" if planned else ""
+            yield Drift("fewer_devices", f"{name} is not there{what}", node=rank)
+        return
+    if sample.stale or (planned and not sample.devices and sample.error):
+        if used:
+            why = f": {sample.error}" if sample.error else ""
+            age = f" for {sample.age:.0f} s" if sample.age else ""
+            yield Drift("stale", f"nothing is known of {name}{age}{why}", node=rank)
+        return
+    for index in planned:
+        if sample.device(index) is None:
+            message = f"{name} has {len(sample.devices)} GPUs: GPU {index} of the plan is not there"
+            yield Drift("fewer_devices", message, node=rank, device=index)
+    for device in sample.devices:
+        where = f"{name} GPU {device.index}"
+        expected = planned.get(device.index, set())
+        if device.stale:
+            if expected:
+                why = f": {device.error}" if device.error else ""
+                message = f"{where} has not been read for {device.age:.0f} s{why}"
+                yield Drift("stale", message, node=rank, device=device.index)
+        elif attributed and (device.processes or device.claims):
+            yield from _device_drift(plan, rank, device, where, expected, job)
+
+
+def _device_drift(
+    plan: Plan, node: int, device: DeviceSample, where: str, expected: set[Owner], job: str
+) -> Iterator[Drift]:
+    held: dict[Owner, int] = {}
+    strangers: set[str | None] = set()
+    for process in device.processes:
+        owner = _owner(process, job)
+        if owner is not None and owner[0] in plan.components:
+            held[owner] = held.get(owner, 0) + (process.memory or 0)
+            continue
+        if process.group is not None and job in ("", process.group):
+            if process.actor_id is None or process.actor_id not in strangers:
+                yield _stranger(process, node, device.index, where)
+            strangers.add(process.actor_id)
+        elif expected and process.pid and (process.memory is None or process.memory >= NEGLIGIBLE):
+            yield Drift("foreign_process", f"{_who(process)} is on {where}", node=node, device=device.index)
+    for claim in device.claims:
+        owner = _owner(claim, job)
+        if owner is not None and owner[0] in plan.components:
+            if claim.reserved is not None:
+                held.setdefault(owner, 0)
+        elif claim.group is not None and job in ("", claim.group) and claim.actor_id not in strangers:
+            strangers.add(claim.actor_id)
+            yield _stranger(claim, node, device.index, where)
+    for (component, rank), memory in held.items():
+        if (component, rank) not in expected:
+            how = f"holds {memory / _GIB:.1f} GiB of" if memory else "is on"
+            message = f"{component} {rank} {how} {where}, which is not one of its devices"
+            yield Drift("wrong_device", message, component, rank, node, device.index)
+            continue
+        limit = plan.memory.get(component)
+        if limit is not None and device.memory_total and memory > limit * device.memory_total:
+            part = memory / device.memory_total
+            message = f"{component} {rank} holds {part:.0%} of {where}, more than the {limit:.0%} it may"
+            yield Drift("memory_above", message, component, rank, node, device.index)
+
+
+def _owner(one: ProcessSample | Claim, job: str) -> Owner | None:
+    """The rank of the watched job that this belongs to."""
+    if one.component is None or one.rank is None or (job and one.job is not None and one.job != job):
+        return None
+    return one.component, one.rank
+
+
+def _stranger(one: ProcessSample | Claim, node: int, index: int, where: str) -> Drift:
+    what = _who(one) if isinstance(one, ProcessSample) else f"{one.actor} (pid {one.pid})"
+    message = f"{what} is in the placement group of {one.group} and none of its ranks; it is on {where}"
+    return Drift("stranger_in_group", message, node=node, device=index)
+
+
+def _who(process: ProcessSample) -> str:
+    memory = "" if process.memory is None else f", {process.memory / _GIB:.1f} GiB"
+    if process.kind == "gone":
+        return f"memory of pid {process.pid}, which is gone{memory},"
+    if process.actor:
+        job = f" of job {process.job}" if process.job else ""
+        return f"{process.actor}{job} (pid {process.pid}{memory})"
+    command = (process.command or "a process that is not visible here").split("\n")[0][:80]
+    user = f" of {process.user}" if process.user else ""
+    return f"{command}{user} (pid {process.pid}{memory})"
+
+
+# Ranks
+
+
+def _rank_drift(plan: Plan, name: str, places: Sequence[int], states: tuple[RankState, ...]) -> Iterator[Drift]:
+    for rank, planned in enumerate(places):
+        state = states[rank] if rank < len(states) else None
+        if state is not None and state.state in ("alive", "starting"):
+            if state.node is not None and state.node != planned:
+                message = f"{name} {rank} is on {_node_name(plan, state.node)}, not on {_node_name(plan, planned)}"
+                yield Drift("wrong_device", message, name, rank, state.node)
+            continue
+        device = _only_device(plan, name, rank)
+        if state is None or state.state == "pending":
+            why = f": {state.reason}" if state is not None and state.reason else ""
+            yield Drift("missing_rank", f"{name} {rank} is not running{why}", name, rank, planned, device)
+        else:
+            why = f": {state.reason}" if state.reason else ""
+            how = "died and is being restarted" if state.state == "restarting" else "is dead"
+            yield Drift("dead_rank", f"{name} {rank} {how}{why}", name, rank, planned, device)
+
+
+def _only_device(plan: Plan, name: str, rank: int) -> int | None:
+    placement = plan.components[name].placements[rank]
+    owned = placement.local_hardware_ranks
+    return owned[0] if len(owned) == 1 and plan.kind_of(placement) == GPU else None
+
+
+def _node_name(plan: Plan, rank: int) -> str:
+    return plan.nodes[rank].name if 0 <= rank < len(plan.nodes) else f"node {rank}, which is not in the plan"
