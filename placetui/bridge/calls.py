@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any
 
 from placetui.bridge.messages import Message
 
@@ -30,6 +32,22 @@ class Call:
 
     future: Future[Message] = field(default_factory=Future)
     sent: bool = False
+    progress: Callable[[Message], None] | None = None
+    """Told how far long work is."""
+
+
+@dataclass(frozen=True, slots=True)
+class LongCall:
+    """Long work of the child, as the one who asked for it sees it."""
+
+    future: Future[Message]
+    """As of a request. Cancelling it means: never mind the outcome."""
+
+    interrupt: Callable[[], None]
+    """Stop it; the future tells when that is done."""
+
+    answer: Callable[[Any], None]
+    """Answer the question that it asked last."""
 
 
 class Calls:
@@ -56,6 +74,13 @@ class Calls:
         number, error = reply.body.get("id"), reply.body.get("error")
         if isinstance(number, int) and number in self._calls:
             self._settle(number, reply if error is None else RequestRefused(str(error)))
+
+    def progress(self, message: Message) -> None:
+        """Hand on how far a request is."""
+        number = message.body.get("request")
+        call = self._calls.get(number) if isinstance(number, int) else None
+        if call and call.progress:
+            call.progress(message)
 
     def forget(self, number: int) -> bool:
         """Drop a request; whether the child had been sent it."""

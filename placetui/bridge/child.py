@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from placetui.bridge.messages import PROTOCOL, LineDecoder, Malformed, Message, ProtocolError, encode
 from placetui.bridge.stream import Stream
+from placetui.bridge.work import Jobs, Workshop
 from placetui.observe.layout import Layout
 from placetui.observe.model import Observation
 from placetui.observe.ports import Observer
@@ -28,6 +29,9 @@ Services: TypeAlias = "Mapping[str, Callable[[Mapping[str, Any]], Observer]]"
 
 GRACE = 0.5
 """Seconds that a process which is told to go may still use, whatever it is busy with."""
+
+WORK_GRACE = 30.0
+"""Seconds more if long work is under way, which has to be undone."""
 
 
 class SimulatedObserver:
@@ -66,12 +70,16 @@ class Channel:
 
 
 class Child:
-    """Requests in, observations out. Requests are answered, in order, between observations."""
+    """Requests in, observations out.
 
-    def __init__(self, channel: Channel, services: Services, grace: float = GRACE) -> None:
+    Requests are answered, in order, between observations; those in the table of jobs have a thread each.
+    """
+
+    def __init__(self, channel: Channel, services: Services, grace: float = GRACE, jobs: Jobs | None = None) -> None:
         self._channel = channel
         self._services = services
         self._grace = grace
+        self._workshop = Workshop(jobs or {}, channel.send)
         self._requests: SimpleQueue[Message | Malformed | None] = SimpleQueue()
         self._handled = 0
         self._cancelled: set[int] = set()
@@ -110,6 +118,8 @@ class Child:
                     if isinstance(request, Message) and request.kind == "cancel":
                         # Past those that still wait in the queue.
                         self._cancel(request.body.get("request"))
+                    elif isinstance(request, Message) and request.kind == "answer":
+                        self._workshop.answer(request.body.get("request"), request.body.get("value"))
                     else:
                         self._requests.put(request)
         finally:
@@ -121,12 +131,17 @@ class Child:
         self._requests.put(None)
 
     def _cancel(self, number: Any) -> None:
-        if isinstance(number, int) and number > self._handled:
+        if not self._workshop.interrupt(number) and isinstance(number, int) and number > self._handled:
             self._cancelled.add(number)
 
     def _leave_anyway(self) -> None:
+        self._workshop.close(WORK_GRACE)
         time.sleep(self._grace)
         os._exit(0)
+
+    def undo(self) -> None:
+        """Stop all work, and wait until it is undone."""
+        self._workshop.close(WORK_GRACE)
 
     def _handle(self, request: Message) -> bool:
         """Whether to go on after this request."""
@@ -139,6 +154,9 @@ class Child:
         if number in self._cancelled:
             self._cancelled.discard(number)
             self._channel.send("reply", id=number, error="cancelled")
+            return True
+        if self._workshop.knows(request.kind):
+            self._workshop.begin(number, request)
             return True
         handler = self._handlers.get(request.kind)
         try:
@@ -188,14 +206,14 @@ class Child:
             gc.freeze()
 
 
-def run(services: Services, grace: float = GRACE) -> None:
+def run(services: Services, grace: float = GRACE, jobs: Jobs | None = None) -> None:
     """Serve over the standard streams until told to go. Never returns."""
     requests, replies = os.dup(0), os.dup(1)
     # From here on nothing else can write into the pipe or read from it: what is printed goes to the log.
     nowhere = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nowhere, 0)
     os.dup2(2, 1)
-    child = Child(Channel(replies), services, grace)
+    child = Child(Channel(replies), services, grace, jobs)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: child.leave())
     threading.Thread(target=child.read_requests, args=(requests,), name="requests", daemon=True).start()
@@ -207,6 +225,7 @@ def run(services: Services, grace: float = GRACE) -> None:
     except BaseException as problem:
         sys.excepthook(type(problem), problem, problem.__traceback__)
         code = 1
+    child.undo()
     with suppress(OSError):
         sys.stdout.flush()
         sys.stderr.flush()

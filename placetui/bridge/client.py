@@ -10,7 +10,7 @@ import selectors
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import count
@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from placetui.bridge.calls import BridgeLost, Call, Calls
+from placetui.bridge.calls import BridgeLost, Call, Calls, LongCall
 from placetui.bridge.mailbox import Mailbox
 from placetui.bridge.messages import PROTOCOL, LineDecoder, Malformed, Message, encode
 from placetui.bridge.process import ChildProcess, Log, child_command
@@ -66,11 +66,15 @@ class Bridge:
         *,
         delays: Sequence[float] = DELAYS,
         hello_timeout: float = HELLO_TIMEOUT,
+        patience: float = CLOSE_GRACE,
     ) -> None:
         self._log_directory = log_directory
         self._command = command if command is not None else child_command()
         self._delays = delays
         self._hello_timeout = hello_timeout
+        self._patience = patience
+        """Seconds that the child has to undo what it does, when the bridge is closed."""
+
         self._numbers = count(1)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -140,8 +144,30 @@ class Bridge:
         Waits for a child that is not there yet. The future fails with `TimeoutError`, `BridgeLost` or
         `RequestRefused`; cancelling it tells the child not to begin.
         """
+        return self._request(next(self._numbers), kind, timeout, None, body)
+
+    def begin(
+        self, kind: str, *, progress: Callable[[Message], None] | None = None, timeout: float, **body: Any
+    ) -> LongCall:
+        """Ask the child for work that takes long; `progress` is called from the bridge's thread."""
         number = next(self._numbers)
-        call = Call(encode(Message(kind, {"id": number, **body})), time.monotonic() + timeout)
+        future = self._request(number, kind, timeout, progress, body)
+        return LongCall(
+            future,
+            interrupt=lambda: self._send_about(number, "cancel"),
+            answer=lambda value: self._send_about(number, "answer", value=value),
+        )
+
+    def _request(
+        self,
+        number: int,
+        kind: str,
+        timeout: float,
+        progress: Callable[[Message], None] | None,
+        body: Mapping[str, Any],
+    ) -> Future[Message]:
+        line = encode(Message(kind, {"id": number, **body}))
+        call = Call(line, time.monotonic() + timeout, progress=progress)
 
         def forget_if_cancelled(future: Future[Message]) -> None:
             if future.cancelled():
@@ -157,14 +183,22 @@ class Bridge:
             call.future.set_exception(BridgeLost("the bridge is closed"))
         return call.future
 
+    def _send_about(self, number: int, kind: str, **body: Any) -> None:
+        line = encode(Message(kind, {"request": number, **body}))
+
+        def send() -> None:
+            self._outbox += line
+
+        self._mailbox.post(send)
+
     def close(self) -> None:
-        """End the child, kindly at first. Returns when it is gone, within about two seconds."""
+        """End the child, kindly at first. Returns when it is gone, within about two seconds (or its patience)."""
         self._mailbox.post(self._begin_to_close)
         thread = self._thread
         if thread is None:
             self._finish()
         elif thread is not threading.current_thread():
-            thread.join(CLOSE_GRACE + 2.0)
+            thread.join(self._patience + 2.0)
 
     # The thread
 
@@ -215,7 +249,7 @@ class Bridge:
             return _End(f"it cannot be started: {problem}")
         try:
             end = self._attend(child)
-            reason = child.end(CLOSE_GRACE if self._closing.is_set() else _LOST_GRACE)
+            reason = child.end(self._patience if self._closing.is_set() else _LOST_GRACE)
         finally:
             self._child = None
             self._connected = False
@@ -290,6 +324,8 @@ class Bridge:
             self._send_calls()
         elif message.kind == "reply":
             self._calls.answer(message)
+        elif message.kind == "progress":
+            self._tell(self._calls.progress, message)
         else:
             for listener in tuple(self._listeners):
                 self._tell(listener.received, message)

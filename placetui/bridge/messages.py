@@ -2,6 +2,7 @@
 
 From the child: `hello` first, then `reply` (to a request, by `id`), `observation`, `status` and `error`.
 To the child: `start`, `refresh`, `interval`, `stop` and `shutdown`, each with an `id`; and `cancel`, which names one.
+Work that takes long has more: see `work`.
 """
 
 from __future__ import annotations

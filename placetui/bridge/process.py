@@ -14,6 +14,9 @@ from pathlib import Path
 
 CHILD = "placetui.bridge.child"
 
+NVML_CHILD = "placetui.telemetry.child"
+"""The one that reads this node's GPUs."""
+
 _BOOT = "import sys; module, *sys.path = sys.argv[1:]; import runpy; runpy.run_module(module, run_name='__main__')"
 
 _TERMINATE_GRACE = 0.3

@@ -153,3 +153,8 @@ def simulated_source(
     """A simulated cluster with the nodes and ranks of a plan, for `--demo`."""
     simulation = {"layout": layout_of(plan).to_dict(), "options": (options or SimulationOptions()).to_dict()}
     return BridgeSource(bridge, "simulated", "simulation", simulation, interval)
+
+
+def nvml_source(bridge: Bridge, interval: float = 1.0) -> BridgeSource:
+    """The GPUs of this node, as node 0, over a bridge to `NVML_CHILD`."""
+    return BridgeSource(bridge, "nvml", "nvml", {}, interval)

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from placetui import __version__
 from placetui.cli import exits
@@ -15,6 +16,10 @@ COMMANDS = {
     "show": "draw which rank is on which device: text, SVG or JSON",
     "explain": "say why a rank is where it is, or who is on a device",
     "diff": "say which ranks move, appear or vanish between two files",
+    "top": "show the memory, load and processes of the GPUs, live or once",
+    "up": "launch a plan on a Ray cluster",
+    "ps": "list the jobs of a Ray cluster",
+    "down": "end a job",
     "import-slime": "turn a slime command line into a file",
     "config": "show where the settings are, print them, or say what is wrong with them",
 }
@@ -24,6 +29,9 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `placetui` with these arguments, by default the program's own."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that knows fewer characters gets escapes
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = _dispatch(arguments)
         print(end="", flush=True)  # or a reader that has gone is noticed too late
@@ -62,7 +70,9 @@ def _looks_like_a_command(word: str) -> bool:
 def _usage() -> str:
     lines = ["usage: placetui [FILE] [options]   open the dashboard", "       placetui COMMAND …", "", "commands:"]
     lines += [f"  {name:<14}{summary}" for name, summary in COMMANDS.items()]
-    return "\n".join([*lines, "", "placetui COMMAND --help says more, and so does placetui FILE --help; placetui --version"])
+    return "\n".join(
+        [*lines, "", "placetui COMMAND --help says more, and so does placetui FILE --help; placetui --version"]
+    )
 
 
 def _unknown(word: str) -> int:

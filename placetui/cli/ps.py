@@ -1,0 +1,73 @@
+"""`placetui ps`: list the jobs of a Ray cluster."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from placetui.cli import exits
+from placetui.cli.cluster import Failed, add_address, print_failure, refuse_local, runtime
+from placetui.cli.options import command_parser
+
+TIMEOUT = 30.0
+INTERVAL = 1.0
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command."""
+    parser = command_parser("ps", "List the jobs of a cluster. Looking starts nothing there.")
+    add_address(parser, local=False)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--watch", action="store_true", help="again every second, until Ctrl-C")
+    args = parser.parse_args(arguments)
+    refuse_local(parser, args.address)
+    try:
+        with runtime() as child:
+            while True:
+                found = child.ask("ps", TIMEOUT, address=args.address)
+                _show(found, as_json=args.json, again=args.watch)
+                if not args.watch:
+                    return exits.FINE
+                time.sleep(INTERVAL)
+    except Failed as problem:
+        if problem.details.get("interrupted"):
+            return exits.INTERRUPTED
+        print_failure("ps", problem)
+        return exits.CLUSTER
+
+
+def _show(found: Mapping[str, Any], *, as_json: bool, again: bool) -> None:
+    jobs = found["jobs"]
+    if as_json:
+        print(json.dumps({"jobs": jobs}), flush=True)
+        return
+    if again and sys.stdout.isatty():
+        # Home, and clear what is below.
+        print("\x1b[H\x1b[2J", end="")
+    if not jobs:
+        print(f"no jobs on {found['address']}", file=sys.stderr)
+        return
+    rows = [("JOB", "STATE", "RANKS", "AGE", "FILE"), *map(_row, jobs)]
+    widths = [max(len(row[place]) for row in rows) for place in range(4)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        print("  ".join([*cells, row[4]]).rstrip())
+    sys.stdout.flush()
+
+
+def _row(job: Mapping[str, Any]) -> tuple[str, ...]:
+    groups = ", ".join(f"{name} {one['alive']}/{one['world_size']}" for name, one in job["groups"].items())
+    return job["name"], job["state"], groups or "?", age(time.time() - job["created"]), job["file"] or "?"
+
+
+def age(seconds: float) -> str:
+    """`5s`, `3m`, `2h`, `4d`; of a job without a record it is not known."""
+    if seconds > 1e9:
+        return "?"
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size:.0f}{unit}"
+    return f"{max(0.0, seconds):.0f}s"

@@ -1,0 +1,240 @@
+"""`placetui up`: launch a plan on a Ray cluster."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from placetui.cli import exits
+from placetui.cli.cluster import (
+    LOCAL,
+    Failed,
+    add_address,
+    confirm,
+    has_terminal,
+    print_failure,
+    runtime,
+)
+from placetui.cli.options import DocumentError, add_plan_options, command_parser, open_plan, print_problems, wishes_of
+from placetui.placement.problems import count, listing
+
+DEFAULT_TIMEOUT = 300.0
+_FOREVER = 10 * 365 * 86_400.0
+_SPARE = 3_600.0 + 600.0
+"""Seconds for a person to answer, and for connecting: the child has deadlines of its own for all it does."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command."""
+    args = _parse(arguments)
+    asks = not (args.yes or args.dry_run or args.address == LOCAL)
+    if asks and not has_terminal():
+        print("placetui up: a job is to be started and nobody can be asked", file=sys.stderr)
+        print("  hint: say --yes", file=sys.stderr)
+        return exits.USAGE
+    try:
+        wishes = wishes_of(args)
+        document, plan = open_plan(args.file, wishes)
+    except DocumentError as error:
+        print_problems(error.problems)
+        return exits.USAGE
+    # On assumed nodes something may not fit that fits on the real ones: the child looks again.
+    if plan.topology_source != "assumed" and any(problem.severity == "error" for problem in plan.problems):
+        print_problems(plan.problems)
+        return exits.PROBLEMS
+    screen = _Screen(args, asks)
+    try:
+        with runtime() as child:
+            child.ask(
+                "up",
+                _FOREVER if args.address == LOCAL else args.timeout + _SPARE,
+                screen.show,
+                undo=True,
+                text=document.text,
+                source=args.file,
+                job=args.job or _job_name(args.file),
+                address=args.address,
+                nodes=None if wishes.nodes is None else [asdict(node) for node in wishes.nodes],
+                mode=args.mode,
+                overrides=args.overrides,
+                patience=args.timeout,
+                dry_run=args.dry_run,
+                accept_moved=args.accept_moved,
+                ask=["launch"] if asks else [],
+                python_path=_python_path(),
+            )
+    except Failed as problem:
+        return screen.fail(problem)
+    return exits.FINE
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = command_parser(
+        "up", "Reserve the planned devices, start every rank on its own, and wait until all are alive."
+    )
+    parser.add_argument("file", metavar="FILE")
+    add_plan_options(parser)
+    add_address(parser, local=True)
+    parser.add_argument("--job", type=_name, metavar="NAME", help="name of the job; by default that of the file")
+    parser.add_argument("--dry-run", action="store_true", help="only say whether it fits, and what would be where")
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=DEFAULT_TIMEOUT,
+        metavar="S",
+        help="seconds from reserving to all ranks alive; default 300",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line for each step")
+    parser.add_argument("--yes", action="store_true", help="do not ask before starting")
+    parser.add_argument(
+        "--accept-moved", action="store_true", help="start also where the planned GPUs are taken and others are free"
+    )
+    return parser.parse_args(arguments)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e6:
+        raise argparse.ArgumentTypeError(f"a number of seconds above 0, not `{text}`")
+    return seconds
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", text):
+        raise argparse.ArgumentTypeError(f"letters, digits, dots, dashes and underscores, not `{text}`")
+    return text
+
+
+def _job_name(file: str) -> str:
+    stem = os.path.basename(file).partition(".")[0]
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:100] or "job"
+
+
+def _python_path() -> list[str]:
+    """The caller's PYTHONPATH; ranks run elsewhere, where a relative entry means nothing."""
+    return [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+
+
+class _Screen:
+    """What is told on the way: JSON lines on stdout, or words on stderr and the ranks on stdout."""
+
+    def __init__(self, args: argparse.Namespace, asks: bool) -> None:
+        self._json: bool = args.json
+        self._local = args.address == LOCAL
+        self._dry_run: bool = args.dry_run
+        self._asks = asks
+        self._ready = False
+        self._sizes: Mapping[str, int] = {}
+        self._alive: dict[str, int] = {}
+        self._on_progress_line = False
+
+    def show(self, event: Mapping[str, Any]) -> bool | None:
+        if "question" in event:
+            return self._ask()
+        step = str(event["step"])
+        self._sizes = event.get("groups", self._sizes)
+        self._ready = self._ready or step == "ready"
+        if self._json:
+            print(json.dumps(event), flush=True)
+        elif step == "launch":
+            self._count(event)
+        elif step != "failed":
+            self._tell(step, _WORDS[step](event))
+            self._tables(step, event)
+        if step == "ready" and self._local:
+            print("the embedded cluster lives until Ctrl-C", file=sys.stderr, flush=True)
+        return None
+
+    def fail(self, problem: Failed) -> int:
+        """Say it, and give the exit code."""
+        details = problem.details
+        if self._ready and details.get("interrupted"):
+            return exits.FINE
+        self._end_progress_line()
+        if self._json and details.get("step") != "failed":
+            event = {"step": "failed", "message": problem.message, "hint": details.get("hint", "")}
+            print(json.dumps(event), flush=True)
+        if details.get("interrupted"):
+            return exits.INTERRUPTED
+        print_failure("up", problem)
+        return exits.PROBLEMS if details.get("wrong_file") else exits.CLUSTER
+
+    def _ask(self) -> bool:
+        ranks = sum(self._sizes.values())
+        parts = listing(f"{name} {size}" for name, size in self._sizes.items())
+        return confirm(f"start {count(ranks, 'rank')} ({parts})?")
+
+    def _tables(self, step: str, event: Mapping[str, Any]) -> None:
+        if step == "check" and self._dry_run:
+            for one in event["expected"]:
+                ids = "not foreseeable" if one["gpu_ids"] is None else _gpus(one["gpu_ids"])
+                print(f"{_rank(one):<16}{one['node']:<16}{ids} (expected)", flush=True)
+        elif step == "ready":
+            for one in event["ranks"]:
+                share = "" if one["share"] is None else f"{one['share']:.4g}"
+                print(f"{_rank(one):<16}{one['node']:<16}{_gpus(one['gpu_ids']):<16}{share:<8}pid {one['pid']}")
+            sys.stdout.flush()
+
+    def _tell(self, step: str, text: str) -> None:
+        self._end_progress_line()
+        print(f"{step:<9}{text}", file=sys.stderr, flush=True)
+
+    def _count(self, event: Mapping[str, Any]) -> None:
+        if event.get("state") == "alive":
+            self._alive[event["component"]] = self._alive.get(event["component"], 0) + 1
+        if sys.stderr.isatty():
+            parts = ", ".join(f"{name} {self._alive.get(name, 0)}/{size}" for name, size in self._sizes.items())
+            print(f"\r{'launch':<9}{parts}", end="", file=sys.stderr, flush=True)
+            self._on_progress_line = True
+
+    def _end_progress_line(self) -> None:
+        if self._on_progress_line:
+            print(file=sys.stderr)
+        self._on_progress_line = False
+
+
+def _rank(one: Mapping[str, Any]) -> str:
+    return f"{one['component']}:{one['rank']}"
+
+
+def _gpus(ids: Sequence[str]) -> str:
+    return f"GPU {','.join(ids)}" if ids else "no GPU"
+
+
+def _match_words(event: Mapping[str, Any]) -> str:
+    nodes = listing((f"{one['rank']} = {one['ip']} ({count(one['gpus'], 'GPU')})" for one in event["nodes"]), 8)
+    return "\n".join([f"node {nodes}, by {event['by']}", *(f"warning: {text}" for text in event["warnings"])])
+
+
+def _check_words(event: Mapping[str, Any]) -> str:
+    needed: dict[str, float] = {}
+    for one in event["nodes"]:
+        needed[one["resource"]] = needed.get(one["resource"], 0) + one["needed"]
+    return f"{listing(f'{number:g} {name}' for name, number in needed.items()) or 'nothing'} needed: fits"
+
+
+def _probe_words(event: Mapping[str, Any]) -> str:
+    moved = event["moved"]
+    result = f"{count(len(moved), 'rank')} moved" if moved else "as planned"
+    return f"{count(len(event['devices']), 'device')} in {event['seconds']:.2f} s, {result}"
+
+
+_WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "connect": lambda event: f"{event['address']}, Ray {event['ray']}, {count(event['nodes'], 'node')}",
+    "match": _match_words,
+    "check": _check_words,
+    "reserve": lambda event: (
+        count(event["bundles"], "bundle") if "bundles" in event else f"waiting: {event['waiting_for']}"
+    ),
+    "probe": _probe_words,
+    "ready": lambda event: f"job {event['job']}: {count(len(event['ranks']), 'rank')} alive",
+}

@@ -1,0 +1,151 @@
+"""Finding a cluster, and making sure that it is one we can talk to: quickly, and with a sentence if not."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from placetui.placement.environment import NAMESPACE
+from placetui.placement.problems import listing
+from placetui.runtime import private
+from placetui.runtime.errors import ClusterError, ClusterLost, NoCluster, NotReady
+from placetui.runtime.model import RayNode
+
+AUTO = "auto"
+CONNECT_TIMEOUT = 3.0
+"""Seconds in which a head must take a connection."""
+
+
+def resolve_address(text: str, environment: Mapping[str, str] | None = None) -> str:
+    """The `HOST:PORT` that is meant.
+
+    Raises:
+        NoCluster: there is none, or several, or what is written is no address.
+    """
+    environment = os.environ if environment is None else environment
+    if text != AUTO:
+        return check_address(text)
+    named = environment.get("RAY_ADDRESS", "")
+    if named and named != AUTO:
+        return check_address(named, "RAY_ADDRESS is ")
+    return choose(private.find_clusters())
+
+
+def choose(found: Sequence[str]) -> str:
+    """The one cluster of this machine."""
+    if not found:
+        raise NoCluster(
+            "no Ray cluster was found on this machine",
+            hint="name one with --address HOST:PORT, or try it out with --address local",
+        )
+    if len(found) > 1:
+        raise NoCluster(
+            f"there are {len(found)} Ray clusters on this machine: {listing(found)}",
+            hint="choose one with --address HOST:PORT",
+        )
+    return found[0]
+
+
+def check_address(text: str, prefix: str = "") -> str:
+    """The address, if it is written as one."""
+    host, colon, port = text.rpartition(":")
+    if text.startswith("ray://"):
+        raise NoCluster(
+            f"{prefix}`{text}`, an address of Ray's client server",
+            hint="name the head itself, as in --address HOST:6379",
+        )
+    if not (host and colon and port.isdecimal() and 0 < int(port) < 65536) or "/" in host:
+        raise NoCluster(f"{prefix}`{text}`, which is not HOST:PORT", hint="write for example 10.0.0.1:6379")
+    return text
+
+
+def open_head(address: str) -> private.Head:
+    """Talk to a head, having seen that there is one.
+
+    Raises:
+        NotReady: Ray cannot be used here.
+        NoCluster: nobody answers, or somebody else.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT).close()
+    except socket.gaierror:
+        raise NoCluster(f"there is no host `{host}`", hint="check --address") from None
+    except (TimeoutError, ConnectionRefusedError, OSError) as problem:
+        said = "nobody listens" if isinstance(problem, ConnectionRefusedError) else "nobody answers"
+        raise NoCluster(f"{said} at {address}", hint="check --address, and whether the head runs") from None
+    head = private.Head(address)
+    try:
+        if not head.nodes():
+            raise NoCluster(f"the cluster at {address} has no node that is alive")
+    except ClusterLost as problem:
+        head.close()
+        if "asks for a token" in problem.message:
+            raise
+        raise NoCluster(
+            f"what answers at {address} is not the head of a Ray cluster",
+            hint="the head's own port is meant, by default 6379: not the dashboard's, not the client server's",
+        ) from problem
+    return head
+
+
+def check_versions(cluster: Mapping[str, str], address: str, ray: str, python: str) -> None:
+    """Ray demands the same versions at both ends.
+
+    Raises:
+        NotReady: they differ.
+    """
+    theirs, their_python = cluster.get("ray_version", ray), cluster.get("python_version", python)
+    if (theirs, their_python) == (ray, python):
+        return
+    hint = f"run placetui where `ray=={theirs}` is installed for Python {their_python}"
+    if their_python == python:
+        hint = f"pip install 'ray=={theirs}'"
+    raise NotReady(
+        f"the cluster at {address} runs Ray {theirs} on Python {their_python}, but here are Ray {ray} and "
+        f"Python {python}: they must be the same",
+        hint=hint,
+    )
+
+
+@contextmanager
+def driver(head: private.Head, nodes: Sequence[RayNode]) -> Iterator[Any]:
+    """Ray, connected as a driver.
+
+    Raises:
+        ClusterError: it cannot be.
+    """
+    try:
+        import ray
+    except ImportError as problem:
+        raise private.unready(problem) from problem
+    check_versions(head.versions(), head.address, ray.__version__, platform.python_version())
+    if not any(is_here(node.ip) for node in nodes):
+        raise ClusterError(
+            f"this machine is not a node of the cluster at {head.address}",
+            hint="run placetui on one of its nodes; ps and down work from anywhere",
+        )
+    try:
+        private.join(head.address, NAMESPACE)
+    except Exception as problem:
+        first = str(problem).strip().splitlines()
+        raise ClusterError(f"cannot join the cluster at {head.address}: {first[0] if first else problem}") from problem
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def is_here(address: str) -> bool:
+    """Whether an address is one of this machine's."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,131 @@
+"""Nodes, actors and groups of a Ray cluster, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from placetui.placement.plan import SHARE_UNITS
+
+NODE_RANK = "RLINF_NODE_RANK"
+"""The label of a node, or the variable in its environment, that says its rank."""
+
+
+def to_units(amount: float) -> int:
+    """An amount of a resource in 1/10000, the way Ray counts."""
+    return round(amount * SHARE_UNITS)
+
+
+def amount(units: int) -> str:
+    """Units as people write them: `3`, `0.8`."""
+    return f"{units / SHARE_UNITS:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class RayNode:
+    """A node that is alive."""
+
+    id: str
+    ip: str
+    host: str = ""
+    resources: Mapping[str, float] = field(default_factory=dict)
+    """All there is, by name."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def gpus(self) -> int:
+        return int(self.resources.get("GPU", 0))
+
+    def units(self, resource: str) -> int:
+        """All there is of a resource, in 1/10000."""
+        return to_units(self.resources.get(resource, 0))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"node_id": self.id, "ip": self.ip, "host": self.host, "gpus": self.gpus}
+
+
+@dataclass(frozen=True, slots=True)
+class RayActor:
+    """An actor, dead ones too."""
+
+    id: str
+    name: str = ""
+    namespace: str = ""
+    kind: str = ""
+    """Its class."""
+
+    state: str = "ALIVE"
+    """`DEPENDENCIES_UNREADY`, `PENDING_CREATION`, `ALIVE`, `RESTARTING` or `DEAD`."""
+
+    reason: str = ""
+    """Why it is dead or restarting."""
+
+    node: str = ""
+    """Id of its node; empty while it has none."""
+
+    pid: int = 0
+    group: str = ""
+    """Id of its placement group."""
+
+    slots: Mapping[int, int] = field(default_factory=dict)
+    """Which part of which GPU of its node it holds: slot to 1/10000."""
+
+    required: Mapping[str, float] = field(default_factory=dict)
+    restarts: int = 0
+
+    @property
+    def title(self) -> str:
+        """What to call it."""
+        return self.name or self.kind or self.id[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class RayBundle:
+    """A bundle of a group."""
+
+    node: str
+    """Id of its node; empty while it has none."""
+
+    resources: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class RayGroup:
+    """A placement group, removed ones too."""
+
+    id: str
+    name: str = ""
+    namespace: str = ""
+    state: str = "CREATED"
+    """`PENDING`, `PREPARED`, `CREATED`, `RESCHEDULING` or `REMOVED`."""
+
+    scheduling: str = ""
+    """Why it waits: `NO_RESOURCES`, `INFEASIBLE` …"""
+
+    bundles: tuple[RayBundle, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return self.name or self.id[:12]
+
+    @property
+    def settled(self) -> bool:
+        """Whether it can be removed: Ray loses the resources of a group that is removed while it is being created."""
+        return self.state not in ("PENDING", "PREPARED") or self.scheduling in ("NO_RESOURCES", "INFEASIBLE")
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What the head knows, read at one moment."""
+
+    nodes: tuple[RayNode, ...]
+    actors: tuple[RayActor, ...] = ()
+    groups: tuple[RayGroup, ...] = ()
+    available: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By node id, what nobody has reserved."""
+
+    def free(self, node: str, resource: str) -> int:
+        """What is free of a resource on a node, in 1/10000."""
+        return to_units(self.available.get(node, {}).get(resource, 0))

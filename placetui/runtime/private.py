@@ -1,0 +1,310 @@
+"""Every use of something in Ray that is not its public interface. What may change between versions is here.
+
+The tables of the head are read over Python's own gRPC: a client of Ray's own would end this process when the head
+is gone, and a driver would be registered with the cluster. Each call has a deadline.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from placetui.runtime.errors import ClusterLost, NotReady
+from placetui.runtime.model import RayActor, RayBundle, RayGroup, RayNode, Tables, to_units
+
+CALL_TIMEOUT = 5.0
+"""Seconds for one question to the head."""
+
+_GPU_IN_GROUP = re.compile(r"GPU_group_\d+_[0-9a-f]+$")
+_GIGABYTE = 2**30
+
+
+class Head:
+    """The head of a cluster (its GCS), spoken to without a driver."""
+
+    def __init__(self, address: str, timeout: float = CALL_TIMEOUT) -> None:
+        try:
+            import grpc
+            from ray.core.generated import gcs_service_pb2, gcs_service_pb2_grpc
+
+            open_channel = _channel_opener()
+        except ImportError as problem:
+            raise unready(problem) from problem
+        self.address = address
+        self._timeout = timeout
+        self._grpc = grpc
+        self._messages: Any = gcs_service_pb2
+        self._stubs: Any = gcs_service_pb2_grpc
+        # A cluster with many actors answers in more than gRPC's 4 MB.
+        self._channel = open_channel(address, options=[("grpc.max_receive_message_length", _GIGABYTE)])
+
+    def close(self) -> None:
+        self._channel.close()
+
+    # Tables
+
+    def versions(self) -> Mapping[str, str]:
+        """`ray_version` and `python_version` of the cluster; empty if it does not say."""
+        value = self._get(b"cluster", b"CLUSTER_METADATA")
+        try:
+            found = json.loads(value) if value else {}
+        except ValueError:
+            return {}
+        return {str(name): str(text) for name, text in found.items()}
+
+    def nodes(self) -> tuple[RayNode, ...]:
+        """The nodes that are alive, in Ray's order."""
+        reply = self._call("NodeInfoGcsService", "GetAllNodeInfo")
+        return tuple(
+            RayNode(
+                id=row.node_id.hex(),
+                ip=row.node_manager_address,
+                host=row.node_manager_hostname,
+                resources=dict(row.resources_total),
+                labels=dict(row.labels),
+            )
+            for row in reply.node_info_list
+            if row.state == row.ALIVE
+        )
+
+    def actors(self) -> tuple[RayActor, ...]:
+        """All actors that the head still remembers."""
+        return tuple(map(_actor, self._call("ActorInfoGcsService", "GetAllActorInfo").actor_table_data))
+
+    def groups(self) -> tuple[RayGroup, ...]:
+        """All placement groups that the head still remembers."""
+        reply = self._call("PlacementGroupInfoGcsService", "GetAllPlacementGroup")
+        return tuple(map(_group, reply.placement_group_table_data))
+
+    def available(self) -> dict[str, dict[str, float]]:
+        """By node id, what nobody has reserved."""
+        reply = self._call("NodeResourceInfoGcsService", "GetAllAvailableResources")
+        return {row.node_id.hex(): dict(row.resources_available) for row in reply.resources_list}
+
+    def drivers(self) -> int:
+        """How many drivers were ever registered."""
+        return len(self._call("JobInfoGcsService", "GetAllJobInfo").job_info_list)
+
+    def tables(self) -> Tables:
+        return Tables(self.nodes(), self.actors(), self.groups(), self.available())
+
+    # The key-value store
+
+    def put(self, namespace: bytes, key: bytes, value: bytes, *, overwrite: bool) -> bool:
+        """Store a value; False if there was one, which stays unless `overwrite`."""
+        reply = self._call(
+            "InternalKVGcsService", "InternalKVPut", namespace=namespace, key=key, value=value, overwrite=overwrite
+        )
+        return bool(reply.added)
+
+    def get(self, namespace: bytes, key: bytes) -> bytes | None:
+        return self._get(namespace, key)
+
+    def keys(self, namespace: bytes) -> list[bytes]:
+        reply = self._call("InternalKVGcsService", "InternalKVKeys", namespace=namespace, prefix=b"")
+        return list(reply.results)
+
+    def delete(self, namespace: bytes, key: bytes) -> None:
+        self._call("InternalKVGcsService", "InternalKVDel", namespace=namespace, key=key, del_by_prefix=False)
+
+    # Ending things
+
+    def kill_actor(self, actor: str) -> None:
+        """End an actor for good; one that is gone already is fine."""
+        self._call(
+            "ActorInfoGcsService",
+            "KillActorViaGcs",
+            actor_id=bytes.fromhex(actor),
+            force_kill=True,
+            no_restart=True,
+            tolerate_missing=True,
+        )
+
+    def remove_group(self, group: str) -> None:
+        """Remove a placement group; one that is gone already is fine."""
+        self._call(
+            "PlacementGroupInfoGcsService",
+            "RemovePlacementGroup",
+            placement_group_id=bytes.fromhex(group),
+            tolerate_missing=True,
+        )
+
+    def _get(self, namespace: bytes, key: bytes) -> bytes | None:
+        reply = self._call("InternalKVGcsService", "InternalKVGet", namespace=namespace, key=key, tolerate_missing=True)
+        return bytes(reply.value) if reply and reply.value else None
+
+    def _call(self, service: str, method: str, *, tolerate_missing: bool = False, **fields: Any) -> Any:
+        request = getattr(self._messages, f"{method}Request")(**fields)
+        stub = getattr(self._stubs, f"{service}Stub")(self._channel)
+        try:
+            reply = getattr(stub, method)(request, timeout=self._timeout)
+        except self._grpc.RpcError as problem:
+            if tolerate_missing and problem.code() == self._grpc.StatusCode.NOT_FOUND:
+                return None
+            raise _lost(self.address, problem) from problem
+        # Ray's own status, apart from gRPC's.
+        status = reply.status
+        if status.code and not tolerate_missing:
+            raise ClusterLost(f"the cluster at {self.address} refuses: {status.message or status.code}")
+        return reply
+
+
+def unready(problem: BaseException) -> NotReady:
+    """Ray, or what it needs, cannot be imported."""
+    name = getattr(problem, "name", None) or ""
+    if isinstance(problem, ModuleNotFoundError) and name.partition(".")[0] in ("ray", "grpc"):
+        missing = name.partition(".")[0]
+        package = {"grpc": "grpcio"}.get(missing, missing)
+        hint = "pip install 'ray==THE CLUSTER’S VERSION'" if package == "ray" else f"pip install {package}"
+        return NotReady(f"{package} is not installed here", hint=hint)
+    return NotReady(f"Ray cannot be used here: {problem}", hint="install Ray anew, in the cluster's version")
+
+
+def find_clusters() -> list[str]:
+    """Addresses of the clusters that have a process on this machine."""
+    try:
+        from ray._private import services
+    except ImportError as problem:
+        raise unready(problem) from problem
+    find: Any = services.find_gcs_addresses
+    if hasattr(find, "cache_clear"):
+        find.cache_clear()
+    return sorted(find())
+
+
+def gpu_slot() -> int | None:
+    """In a task with one GPU: its place in Ray's own books."""
+    from ray._private import worker
+
+    this: Any = worker.global_worker
+    try:
+        books = this.core_worker.resource_ids()
+    except AttributeError:
+        return None
+    slots = {slot for name, parts in books.items() if name.startswith("GPU") for slot, _ in parts}
+    return slots.pop() if len(slots) == 1 else None
+
+
+def visible_gpus() -> list[str] | None:
+    """In a task: the list of GPUs that the node's Ray was started with; None if it was not limited."""
+    from ray._private import worker
+
+    found = getattr(worker.global_worker, "original_visible_accelerator_ids", None) or {}
+    listed = found.get("GPU")
+    return [str(one) for one in listed] if listed else None
+
+
+def ship_by_value(*modules: Any) -> None:
+    """Send what modules define along with what uses it: nodes need not have them."""
+    from ray import cloudpickle
+
+    register: Any = getattr(cloudpickle, "register_pickle_by_value", None)
+    if register is None:
+        from ray.cloudpickle import cloudpickle as inner
+
+        register = inner.register_pickle_by_value
+    for module in modules:
+        register(module)
+
+
+class _Nothing(list[str]):
+    """A list that takes nothing."""
+
+    def append(self, value: str) -> None:
+        """Ignore it."""
+
+    def extend(self, values: Any) -> None:
+        """Ignore them."""
+
+
+def join(address: str, namespace: str) -> None:
+    """Connect as a driver."""
+    import ray
+    from ray.job_config import JobConfig
+
+    config = JobConfig()
+    # Workers find modules as their own node does: Ray would give them our current directory too.
+    config._py_driver_sys_path = _Nothing()
+    ray.init(address=address, namespace=namespace, log_to_driver=False, logging_level=logging.ERROR, job_config=config)
+
+
+def _channel_opener() -> Any:
+    try:
+        module = import_module("ray._private.grpc_utils")
+    except ModuleNotFoundError:
+        # Where it lived before.
+        module = import_module("ray._private.utils")
+    return module.init_grpc_channel
+
+
+def _lost(address: str, problem: Any) -> ClusterLost:
+    code = problem.code().name if hasattr(problem, "code") and problem.code() else type(problem).__name__
+    if code == "UNAUTHENTICATED":
+        return ClusterLost(
+            f"the cluster at {address} asks for a token",
+            hint="set RAY_AUTH_MODE=token and give Ray the cluster's token, as on its nodes",
+        )
+    said = {"UNAVAILABLE": "does not answer", "DEADLINE_EXCEEDED": "did not answer in time"}.get(code)
+    if said:
+        return ClusterLost(f"the head of the cluster at {address} {said}")
+    return ClusterLost(f"the head of the cluster at {address} fails: {code} {problem.details() or ''}".rstrip())
+
+
+def _actor(row: Any) -> RayActor:
+    slots: dict[int, int] = {}
+    for resource in row.resource_mapping:
+        # In a group both `GPU_group_3_…` and `GPU_group_…` are listed: count one of them.
+        if resource.name == "GPU" or _GPU_IN_GROUP.match(resource.name):
+            for part in resource.resource_ids:
+                slots[part.index] = slots.get(part.index, 0) + to_units(part.quantity)
+    node = row.node_id if row.HasField("node_id") else getattr(row.address, "node_id", b"")
+    if not node:
+        node = getattr(row.address, "raylet_id", b"")
+    return RayActor(
+        id=row.actor_id.hex(),
+        name=row.name,
+        namespace=row.ray_namespace,
+        kind=row.class_name,
+        state=row.DESCRIPTOR.fields_by_name["state"].enum_type.values_by_number[row.state].name,
+        reason=_death(row),
+        node=_id(node),
+        pid=row.pid,
+        group=_id(row.placement_group_id) if row.HasField("placement_group_id") else "",
+        slots=slots,
+        required=dict(row.required_resources),
+        restarts=row.num_restarts,
+    )
+
+
+def _group(row: Any) -> RayGroup:
+    states = row.DESCRIPTOR.fields_by_name["state"].enum_type.values_by_number
+    scheduling = row.stats.DESCRIPTOR.fields_by_name["scheduling_state"].enum_type.values_by_number
+    return RayGroup(
+        id=row.placement_group_id.hex(),
+        name=row.name,
+        namespace=row.ray_namespace,
+        state=states[row.state].name,
+        scheduling=scheduling[row.stats.scheduling_state].name,
+        bundles=tuple(RayBundle(_id(bundle.node_id), dict(bundle.unit_resources)) for bundle in row.bundles),
+    )
+
+
+def _id(value: bytes) -> str:
+    """Hexadecimal; Ray writes "none" as bytes that are all 255."""
+    return "" if not value.strip(b"\xff") else value.hex()
+
+
+def _death(row: Any) -> str:
+    """The first sentence of why an actor died."""
+    cause = row.death_cause
+    kind = cause.WhichOneof("context")
+    if not kind:
+        return ""
+    context = getattr(cause, kind)
+    text = getattr(context, "error_message", "") or getattr(context, "formatted_exception_string", "")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return (lines[-1] if kind == "creation_task_failure_context" else lines[0]) if lines else kind

@@ -1,0 +1,213 @@
+"""What runs in a rank's process around the user's worker, and in the probe's. Shipped by value.
+
+The nodes need not have placetui: of it, only functions that are shipped by value too may be imported here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import random
+import socket
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from placetui.runtime.private import gpu_slot, visible_gpus
+
+FIRST_PORT = 15000
+LAST_PORT = 30000
+"""Below the ports that systems give to connections by themselves."""
+
+LAST_LINES = 12
+"""Of a traceback that is sent back."""
+
+
+class BuiltIn:
+    """Holds its place and answers what a trainer or an engine would be asked."""
+
+    def report(self) -> dict[str, Any]:
+        """Where it is, and what it sees."""
+        return {
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "environment": dict(os.environ),
+        }
+
+    def init(self, *args: Any, **kwargs: Any) -> str:
+        return "init"
+
+    def train(self, *args: Any, **kwargs: Any) -> str:
+        return "train"
+
+    def eval(self, *args: Any, **kwargs: Any) -> str:
+        return "eval"
+
+    def save(self, *args: Any, **kwargs: Any) -> str:
+        return "save"
+
+    def update(self, *args: Any, **kwargs: Any) -> str:
+        return "update"
+
+    def offload(self, *args: Any, **kwargs: Any) -> str:
+        return "offload"
+
+    def onload(self, *args: Any, **kwargs: Any) -> str:
+        return "onload"
+
+
+class Shell:
+    """A rank's actor. The user's worker is built by `construct`, after rank 0 has told its address."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        self._spec = dict(spec)
+        self._worker: Any = None
+        _extend_path(self._spec.get("python_path") or [])
+        os.environ.update(self._spec["environment"])
+        if self._spec.get("master_port") is None:
+            self._spec["master_addr"] = node_address()
+            self._spec["master_port"] = free_port(self._spec["master_addr"])
+        os.environ["MASTER_ADDR"] = self._spec["master_addr"]
+        os.environ["MASTER_PORT"] = str(self._spec["master_port"])
+        if _restarted():
+            self._build(self._spec.get("engine") or {})
+
+    def begin(self) -> dict[str, Any]:
+        """Where this rank is; answered before the user's code has run."""
+        return {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "address": node_address(),
+            "gpu_ids": gpu_ids(),
+            "master_addr": self._spec["master_addr"],
+            "master_port": self._spec["master_port"],
+        }
+
+    def find_ports(self, sizes: Sequence[int]) -> list[int]:
+        """First ports of free blocks of these sizes on this node, none overlapping."""
+        return find_port_blocks(sizes)
+
+    def construct(self, engine: Mapping[str, Any]) -> dict[str, Any]:
+        """Import and build the user's worker; what went wrong, if anything did."""
+        try:
+            self._build(engine)
+        except BaseException as problem:
+            lines = traceback.format_exc().strip().splitlines()
+            return {"error": f"{type(problem).__name__}: {problem}", "traceback": lines[-LAST_LINES:]}
+        return {}
+
+    def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        """Call a method of the user's worker."""
+        return getattr(self._worker, method)(*args, **kwargs)
+
+    def _build(self, engine: Mapping[str, Any]) -> None:
+        name = self._spec.get("worker")
+        if name is None:
+            self._worker = BuiltIn()
+            return
+        module, _, path = name.partition(":")
+        made: Any = importlib.import_module(module)
+        for part in path.split("."):
+            made = getattr(made, part)
+        offered = {
+            "rank": self._spec["rank"],
+            "world_size": self._spec["world_size"],
+            "master_addr": self._spec["master_addr"],
+            "master_port": self._spec["master_port"],
+        }
+        self._worker = made(**{**wanted(made, offered, engine), **self._spec.get("kwargs", {})})
+
+
+def wanted(made: Any, offered: Mapping[str, Any], engine: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what is offered, the arguments that a worker class names; an engine with `**kwargs` gets all of its own."""
+    try:
+        parameters = inspect.signature(made).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    names = {one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)}
+    found = {name: value for name, value in {**offered, **engine}.items() if name in names}
+    return {**engine, **found} if any(one.kind is one.VAR_KEYWORD for one in parameters) else found
+
+
+def find_port_blocks(sizes: Sequence[int], first: int = FIRST_PORT, last: int = LAST_PORT) -> list[int]:
+    """First ports of blocks of consecutive free ports, in order, none overlapping."""
+    found: list[int] = []
+    cursor = first
+    for size in sizes:
+        start = cursor
+        while start + size <= last:
+            taken = next((port for port in range(start + size - 1, start - 1, -1) if not port_is_free(port)), None)
+            if taken is None:
+                break
+            start = taken + 1
+        else:
+            raise RuntimeError(f"no {size} consecutive free ports from {cursor} to {last} on {socket.gethostname()}")
+        found.append(start)
+        cursor = start + size
+    return found
+
+
+def port_is_free(port: int) -> bool:
+    """Whether somebody could listen on it, on any address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # A port in the last moments of an old connection can be listened on, as servers do.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+            probe.listen(1)
+        except OSError:
+            return False
+    return True
+
+
+def free_port(address: str) -> int:
+    """A port for rank 0; from a random start, so that two jobs of one moment differ."""
+    return find_port_blocks([1], first=random.randint(20000, 21000))[0]
+
+
+def node_address() -> str:
+    """Of this node, as Ray knows it."""
+    import ray
+
+    find: Any = ray.util.get_node_ip_address
+    return str(find())
+
+
+def gpu_ids() -> list[str]:
+    """Physical ids of the GPUs that Ray gave to this process."""
+    import ray
+
+    return [str(one) for one in ray.get_gpu_ids()]
+
+
+def probe() -> dict[str, Any]:
+    """In a bundle: which node, which GPU, and where that GPU stands among those that the node sees."""
+    import ray
+
+    ids = gpu_ids()
+    visible, slot = visible_gpus(), gpu_slot()
+    if slot is None:
+        slot = visible.index(ids[0]) if visible and ids[0] in visible else int(ids[0])
+    return {"node": ray.get_runtime_context().get_node_id(), "gpu": ids[0], "position": slot, "visible": visible}
+
+
+def read_variable(name: str) -> str | None:
+    """A variable of the node's environment."""
+    return os.environ.get(name)
+
+
+def _restarted() -> bool:
+    import ray
+
+    return bool(ray.get_runtime_context().was_current_actor_reconstructed)
+
+
+def _extend_path(entries: Sequence[str]) -> None:
+    """The caller's PYTHONPATH, before the node's own."""
+    new = [entry for entry in entries if entry not in sys.path]
+    sys.path[:0] = new
+    if entries:
+        own = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry and entry not in entries]
+        os.environ["PYTHONPATH"] = os.pathsep.join([*entries, *own])

@@ -1,0 +1,67 @@
+"""Waiting with a deadline, and with an ear for those who want it to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from placetui.bridge.work import Work
+from placetui.runtime.errors import Refused
+
+T = TypeVar("T")
+
+SLICE = 0.2
+"""Seconds between looks whether to stop."""
+
+TELL_EVERY = 2.0
+"""Seconds between words about what is waited for."""
+
+
+class Patience:
+    """A deadline for work that may be interrupted."""
+
+    def __init__(self, work: Work, seconds: float) -> None:
+        self._work = work
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self._deadline - time.monotonic())
+
+    def check(self, waiting_for: Callable[[], str]) -> None:
+        """Raise if it is to stop, or took too long."""
+        self._work.check()
+        if not self.left:
+            raise Refused(f"not ready after {self._seconds:g} s: {waiting_for()}", hint="give it longer with --timeout")
+
+    def until(
+        self,
+        look: Callable[[], T | None],
+        waiting_for: Callable[[], str],
+        tell: Callable[[str], None] | None = None,
+    ) -> T:
+        """What `look` gives once it gives something; `tell` hears now and then what is waited for."""
+        pause = 0.005
+        tell_at = time.monotonic() + TELL_EVERY
+        while (found := look()) is None:
+            self.check(waiting_for)
+            if tell and time.monotonic() > tell_at:
+                tell(waiting_for())
+                tell_at = time.monotonic() + TELL_EVERY
+            time.sleep(pause)
+            pause = min(SLICE, pause * 1.5)
+        return found
+
+    def gather(
+        self, ray: Any, wanted: Mapping[Any, T], waiting_for: Callable[[list[T]], str]
+    ) -> Iterator[tuple[T, Any]]:
+        """Keys and references of Ray's results, each as soon as it is there; `wanted` goes the other way round."""
+        waiting = dict(wanted)
+        while waiting:
+            done, _ = ray.wait(list(waiting), num_returns=1, timeout=min(SLICE, max(self.left, 0.01)))
+            for reference in done:
+                yield waiting.pop(reference), reference
+            if waiting:
+                self.check(lambda: waiting_for(list(waiting.values())))

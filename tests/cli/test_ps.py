@@ -1,0 +1,52 @@
+"""How `placetui ps` shows what it is told."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from placetui.cli import main
+from placetui.cli.ps import _show, age
+
+
+def job(**changes: object) -> dict[str, object]:
+    groups = {"actor": {"world_size": 8, "alive": 7}, "rollout": {"world_size": 4, "alive": 4}}
+    first = {"name": "mine", "file": "/conf.yaml", "state": "degraded", "created": time.time() - 125, "groups": groups}
+    return {**first, **changes}
+
+
+def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = [job(), job(name="unknown", file=None, state="incomplete", created=0.0, groups={})]
+    _show({"address": "h:1", "jobs": jobs}, as_json=False, again=False)
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [
+        "JOB      STATE       RANKS                   AGE  FILE",
+        "mine     degraded    actor 7/8, rollout 4/4  2m   /conf.yaml",
+        "unknown  incomplete  ?                       ?    ?",
+    ]
+    assert err == ""
+
+
+def test_no_jobs(capsys: pytest.CaptureFixture[str]) -> None:
+    _show({"address": "h:1", "jobs": []}, as_json=False, again=False)
+    assert capsys.readouterr() == ("", "no jobs on h:1\n")
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = [job()]
+    _show({"address": "h:1", "jobs": listed}, as_json=True, again=True)
+    assert json.loads(capsys.readouterr().out) == {"jobs": listed}
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(-1, "0s"), (59, "59s"), (61, "1m"), (7300, "2h"), (200_000, "2d")])
+def test_ages(seconds: float, text: str) -> None:
+    assert age(seconds) == text
+
+
+def test_an_embedded_cluster_is_named_by_its_address(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as done:
+        main(["ps", "--address", "local"])
+    assert done.value.code == 2
+    assert "has an address" in capsys.readouterr().err

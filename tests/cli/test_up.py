@@ -1,0 +1,149 @@
+"""`placetui up` before it talks to anybody, and how it says what it is told."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placetui.cli import main
+from placetui.cli.cluster import Failed
+from placetui.cli.up import _job_name, _python_path, _Screen
+
+GOOD = "cluster:\n  num_nodes: 1\n  component_placement:\n    actor: 0-3\nplacetui:\n  topology: {gpus_per_node: 4}\n"
+
+STEPS: list[dict[str, Any]] = [
+    {"step": "connect", "address": "10.0.0.1:6379", "ray": "2.60.0", "nodes": 2},
+    {"step": "match", "by": "RLINF_NODE_RANK", "nodes": [{"rank": 0, "ip": "10.0.0.1", "gpus": 8}], "warnings": ["w"]},
+    {
+        "step": "check",
+        "nodes": [{"resource": "GPU", "needed": 2.0}, {"resource": "GPU", "needed": 1.0}],
+        "groups": {"actor": 2},
+        "expected": [{"component": "actor", "rank": 0, "node": "10.0.0.1", "gpu_ids": ["0"]}],
+    },
+    {"step": "reserve", "waiting_for": "node 0 needs 1 GPU"},
+    {"step": "reserve", "bundles": 1},
+    {"step": "probe", "seconds": 0.25, "devices": [{}], "moved": []},
+    {"step": "launch", "component": "actor", "rank": 0, "state": "alive"},
+    {
+        "step": "ready",
+        "job": "mine",
+        "ranks": [
+            {
+                "component": "actor",
+                "rank": 0,
+                "node": "10.0.0.1",
+                "node_rank": 0,
+                "gpu_ids": ["0", "1"],
+                "share": 0.8,
+                "pid": 7,
+                "actor_id": "a",
+            }
+        ],
+    },
+]
+
+
+def screen(*, as_json: bool = False, address: str = "auto", dry_run: bool = False) -> _Screen:
+    return _Screen(argparse.Namespace(json=as_json, address=address, dry_run=dry_run), asks=False)
+
+
+def test_steps_are_narrated_and_ranks_are_data(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = screen()
+    for step in STEPS:
+        shown.show(step)
+    out, err = capsys.readouterr()
+    assert out == "actor:0         10.0.0.1        GPU 0,1         0.8     pid 7\n"
+    assert err.splitlines() == [
+        "connect  10.0.0.1:6379, Ray 2.60.0, 2 nodes",
+        "match    node 0 = 10.0.0.1 (8 GPUs), by RLINF_NODE_RANK",
+        "warning: w",
+        "check    3 GPU needed: fits",
+        "reserve  waiting: node 0 needs 1 GPU",
+        "reserve  1 bundle",
+        "probe    1 device in 0.25 s, as planned",
+        "ready    job mine: 1 rank alive",
+    ]
+
+
+def test_json_is_a_line_for_each_step_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = screen(as_json=True)
+    for step in STEPS:
+        shown.show(step)
+    out, err = capsys.readouterr()
+    assert [json.loads(line) for line in out.splitlines()] == STEPS
+    assert err == ""
+
+
+def test_a_dry_run_lists_what_is_expected(capsys: pytest.CaptureFixture[str]) -> None:
+    screen(dry_run=True).show(STEPS[2])
+    assert capsys.readouterr().out == "actor:0         10.0.0.1        GPU 0 (expected)\n"
+
+
+def test_a_failure_has_its_exit_code_and_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = {"step": "failed", "message": "actor:1 did not come up: E", "traceback": ["File x", "E"], "hint": "h"}
+    assert screen().fail(Failed("actor:1 did not come up: E", failed)) == 3
+    assert capsys.readouterr().err == "placetui up: actor:1 did not come up: E\n  | File x\n  | E\n  hint: h\n"
+    assert screen().fail(Failed("2 errors", {**failed, "wrong_file": True})) == 1
+    assert screen().fail(Failed("interrupted", {"step": "failed", "interrupted": True})) == 130
+
+
+def test_an_embedded_cluster_that_is_ready_ends_well(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = screen(address="local")
+    shown.show(STEPS[-1])
+    assert shown.fail(Failed("interrupted", {"step": "failed", "interrupted": True})) == 0
+    assert "until Ctrl-C" in capsys.readouterr().err
+
+
+def test_a_child_that_is_gone_is_told_in_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert screen(as_json=True).fail(Failed("it ended", {})) == 3
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {"step": "failed", "message": "it ended", "hint": ""}
+    assert "it ended" in err
+
+
+def test_nobody_to_ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "good.yaml"
+    file.write_text(GOOD)
+    assert main(["up", str(file)]) == 2
+    assert "say --yes" in capsys.readouterr().err
+
+
+def test_files_that_cannot_be_launched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["up", str(tmp_path / "absent.yaml"), "--yes"]) == 2
+    file = tmp_path / "bad.yaml"
+    file.write_text(GOOD.replace("0-3", "0-9"))
+    assert main(["up", str(file), "--yes"]) == 1
+    out, err = capsys.readouterr()
+    assert "bad.yaml:4:" in err
+    assert out == ""
+
+
+@pytest.mark.parametrize("arguments", [["--timeout", "0"], ["--timeout", "x"], ["--cluster", "2y8"], ["--job", "a/b"]])
+def test_wrong_usage(tmp_path: Path, arguments: list[str]) -> None:
+    file = tmp_path / "good.yaml"
+    file.write_text(GOOD)
+    try:
+        code: object = main(["up", str(file), "--yes", *arguments])
+    except SystemExit as done:
+        code = done.code
+    assert code == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [("a/my run.v2.yaml", "my-run"), ("x.yaml", "x"), ("-.yaml", "job"), ("süß.yaml", "s")]
+)
+def test_a_job_is_named_after_its_file(file: str, name: str) -> None:
+    assert _job_name(file) == name
+
+
+def test_ranks_get_the_callers_python_path_made_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["/abs", "", "rel"]))
+    assert _python_path() == ["/abs", str(tmp_path / "rel")]
+    monkeypatch.delenv("PYTHONPATH")
+    assert _python_path() == []

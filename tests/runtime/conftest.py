@@ -1,0 +1,252 @@
+"""Real Ray clusters for tests: raylets in a process of their own, gone with it; and placetui's commands run on them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+
+_CLUSTER = """
+import json, os, sys
+answer = os.dup(1)
+os.dup2(2, 1)
+from ray.cluster_utils import Cluster
+cluster = Cluster()
+nodes = [
+    cluster.add_node(include_dashboard=False, object_store_memory=100 * 2**20, **one) for one in json.loads(sys.argv[1])
+]
+told = {"address": cluster.address, "nodes": [one.node_id for one in nodes], "processes": [
+    {kind: [one.process.pid for one in processes] for kind, processes in node.all_processes.items()} for node in nodes
+]}
+os.write(answer, json.dumps(told).encode() + b"\\n")
+sys.stdin.read()
+cluster.shutdown()
+"""
+
+_PLACETUI = "import sys; sys.path.insert(0, sys.argv.pop(1)); from placetui.cli import main; sys.exit(main())"
+
+
+@dataclass
+class TestCluster:
+    """A cluster that is there for tests."""
+
+    __test__ = False
+
+    address: str
+    nodes: list[str]
+    """Ids in the order in which they were started."""
+
+    processes: list[dict[str, list[int]]]
+    """By node, process ids by kind."""
+
+    directory: Path
+    commands: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def environment(self, **more: str) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+        home = str(self.directory)
+        return {**kept, "HOME": home, "XDG_STATE_HOME": home, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": "", **more}
+
+    def start(self, *arguments: str | Path, address: bool = True, **environment: str) -> subprocess.Popen[str]:
+        """Begin a command of placetui."""
+        command = [sys.executable, "-c", _PLACETUI, str(PROJECT), *map(str, arguments)]
+        process = subprocess.Popen(
+            [*command, "--address", self.address] if address else command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment(**environment),
+            cwd=self.directory,
+        )
+        self.commands.append(process)
+        return process
+
+    def read_until(self, process: subprocess.Popen[str], step: str) -> list[dict[str, Any]]:
+        """The JSON lines of a command up to a step."""
+        assert process.stdout is not None
+        found = []
+        for line in process.stdout:
+            found.append(json.loads(line))
+            if found[-1]["step"] == step:
+                return found
+        raise AssertionError(f"it ended before {step}: {found[-1:]} {process.communicate()[1]}")
+
+    def run(self, *arguments: str | Path, address: bool = True, **environment: str) -> Finished:
+        """Run a command of placetui to its end."""
+        process = self.start(*arguments, address=address, **environment)
+        out, err = process.communicate(timeout=120)
+        return Finished(process.returncode, out, err)
+
+    def up(self, file: Path, *arguments: str, **environment: str) -> Finished:
+        return self.run("up", file, "--yes", "--json", "--timeout", "60", *arguments, address=True, **environment)
+
+    def jobs(self) -> list[dict[str, Any]]:
+        done = self.run("ps", "--json")
+        assert done.code == 0, done.err
+        found: list[dict[str, Any]] = json.loads(done.out)["jobs"]
+        return found
+
+    def down(self, job: str) -> Finished:
+        return self.run("down", job, "--yes")
+
+    def clean_up(self) -> None:
+        """End all jobs, and see that nothing is left."""
+        from placetui.runtime import jobs, records
+
+        with self.head() as head:
+            for job in jobs.jobs(records.find_all(head), head.tables()):
+                jobs.stop(head, job.record.job)
+        self.assert_clean()
+
+    def head(self) -> Any:
+        from placetui.runtime.private import Head
+
+        return closing(Head(self.address))
+
+    def assert_clean(self, seconds: float = 5.0) -> None:
+        """Nothing of placetui is left, and everything is free again within seconds."""
+        deadline = time.monotonic() + seconds
+        while left := self.left_behind():
+            assert time.monotonic() < deadline, f"left behind: {left}"
+            time.sleep(0.05)
+
+    def left_behind(self) -> list[str]:
+        with self.head() as head:
+            tables = head.tables()
+            found = [f"record {key.decode()}" for key in head.keys(b"placetui")]
+        found += [f"actor {one.name} {one.state}" for one in tables.actors if one.state != "DEAD"]
+        found += [f"group {one.name or one.id} {one.state}" for one in tables.groups if one.state != "REMOVED"]
+        for node in tables.nodes:
+            for resource in ("GPU", "CPU"):
+                if tables.free(node.id, resource) != node.units(resource):
+                    found.append(f"{tables.free(node.id, resource)} of {node.units(resource)} {resource} on {node.id}")
+        return found
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """Its JSON lines; every line of stdout must be one."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def steps(self) -> list[str]:
+        """Names of the steps, without repeats."""
+        return list(dict.fromkeys(event["step"] for event in self.events))
+
+    @property
+    def last(self) -> dict[str, Any]:
+        return self.events[-1]
+
+
+@contextmanager
+def running_cluster(nodes: Sequence[Mapping[str, Any]]) -> Iterator[TestCluster]:
+    """A cluster of these raylets (arguments of Ray's own `add_node`)."""
+    # Short: the paths of Ray's sockets may have 107 characters.
+    directory = Path(tempfile.mkdtemp(prefix="pt-test-"))
+    (directory / "ray").mkdir()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    environment = {
+        **kept,
+        "HOME": str(directory),
+        "RAY_TMPDIR": str(directory),
+        "RAY_enable_worker_prestart": "0",
+        "RAY_prestart_worker_first_driver": "0",
+    }
+    with (directory / "cluster.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _CLUSTER, json.dumps(list(nodes))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=environment,
+            start_new_session=True,
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line, (directory / "cluster.log").read_text()
+        cluster = TestCluster(**json.loads(line), directory=directory)
+        yield cluster
+        for command in cluster.commands:
+            if command.poll() is None:
+                command.kill()
+            command.communicate()
+    finally:
+        process.stdin.close()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        process.stdout.close()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def node(gpus: int, cpus: int = 16, **more: Any) -> dict[str, Any]:
+    return {"num_gpus": gpus, "num_cpus": cpus, **more}
+
+
+@pytest.fixture(scope="module")
+def one_node() -> Iterator[TestCluster]:
+    """One node of four GPUs."""
+    with running_cluster([node(4)]) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def three_nodes() -> Iterator[TestCluster]:
+    """Three nodes of two GPUs, which say their ranks in another order than they were started."""
+    ranks = (2, 0, 1)
+    with running_cluster([node(2, labels={"RLINF_NODE_RANK": str(rank)}) for rank in ranks]) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a file; by default for placements on one node."""
+
+    def make(placement: str, name: str = "job.yaml", nodes: int = 1, more: str = "") -> Path:
+        rules = "".join(f"    {rule.strip()}\n" for rule in placement.split(";"))
+        text = f"cluster:\n  num_nodes: {nodes}\n  component_placement:\n{rules}{more}"
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return make
+
+
+@pytest.fixture
+def start_cluster() -> Iterator[Callable[..., TestCluster]]:
+    """Starts clusters for one test, which may do to them what it likes."""
+    with ExitStack() as stack:
+        yield lambda *nodes: stack.enter_context(running_cluster([node(**one) for one in nodes]))
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path) -> TestCluster:
+    """Commands without a cluster."""
+    return TestCluster("", [], [], tmp_path)

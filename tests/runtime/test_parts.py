@@ -1,0 +1,183 @@
+"""Small parts without Ray: addresses, versions, records, jobs, ports, engines, what a worker is told."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placetui.runtime import shell
+from placetui.runtime.connect import check_address, check_versions, choose, is_here, resolve_address
+from placetui.runtime.engines import EnginePart, engine_arguments, sizes_by_node
+from placetui.runtime.errors import NoCluster, NotReady, Refused
+from placetui.runtime.jobs import jobs
+from placetui.runtime.model import RayActor, RayBundle, RayGroup, Tables
+from placetui.runtime.private import unready
+from placetui.runtime.records import LAUNCHING, READY, Record, check_name
+
+
+def test_an_address_comes_from_the_option_then_the_variable() -> None:
+    assert resolve_address("10.0.0.1:6379", {"RAY_ADDRESS": "10.0.0.2:6379"}) == "10.0.0.1:6379"
+    assert resolve_address("auto", {"RAY_ADDRESS": "10.0.0.2:6379"}) == "10.0.0.2:6379"
+    with pytest.raises(NoCluster, match=r"RAY_ADDRESS is `ray://x:1`"):
+        resolve_address("auto", {"RAY_ADDRESS": "ray://x:1"})
+
+
+def test_the_only_cluster_is_meant_and_several_are_listed() -> None:
+    assert choose(["10.0.0.1:6379"]) == "10.0.0.1:6379"
+    with pytest.raises(NoCluster, match="no Ray cluster was found on this machine"):
+        choose([])
+    with pytest.raises(NoCluster, match=r"2 Ray clusters on this machine: a:1 and b:2"):
+        choose(["a:1", "b:2"])
+
+
+@pytest.mark.parametrize("text", ["x", "x:", ":1", "x:0", "x:70000", "x:y", "http://x:1"])
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(NoCluster, match="HOST:PORT"):
+        check_address(text)
+
+
+def test_this_machine_knows_its_own_addresses() -> None:
+    assert is_here("127.0.0.1")
+    assert not is_here("192.0.2.200")
+    assert not is_here("nonsense")
+
+
+def test_versions_that_differ_are_named_with_what_to_install() -> None:
+    cluster = {"ray_version": "2.59.0", "python_version": "3.11.7", "os": "linux"}
+    check_versions(cluster, "h:1", "2.59.0", "3.11.7")
+    check_versions({}, "h:1", "2.59.0", "3.11.7")
+    with pytest.raises(NotReady) as ray_differs:
+        check_versions(cluster, "h:1", "2.60.0", "3.11.7")
+    assert str(ray_differs.value) == (
+        "the cluster at h:1 runs Ray 2.59.0 on Python 3.11.7, but here are Ray 2.60.0 and Python 3.11.7: "
+        "they must be the same"
+    )
+    assert ray_differs.value.hint == "pip install 'ray==2.59.0'"
+    with pytest.raises(NotReady) as python_differs:
+        check_versions(cluster, "h:1", "2.59.0", "3.12.1")
+    assert "Python 3.11.7" in python_differs.value.hint
+
+
+def test_ray_that_cannot_be_imported_is_a_sentence() -> None:
+    assert unready(ModuleNotFoundError("", name="ray.core")).message == "ray is not installed here"
+    assert unready(ModuleNotFoundError("", name="grpc")).hint == "pip install grpcio"
+    assert "libstdc++" in unready(ImportError("libstdc++.so.6: no such file")).message
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "-x", "a b", "x" * 101, "ö"])
+def test_names_that_no_job_can_have(name: str) -> None:
+    with pytest.raises(Refused):
+        check_name(name)
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    record = Record("job", "/f.yaml", 12.5, groups={"actor": 2}, nodes=({"rank": 0, "node_id": "n"},), state=READY)
+    read = Record.decode(record.encode())
+    assert (read.job, read.uid, read.groups, read.state) == ("job", record.uid, {"actor": 2}, READY)
+    assert list(read.nodes) == list(record.nodes)
+    with pytest.raises(ValueError, match="not a job record"):
+        Record.decode(b"[]")
+
+
+def tables(*states: str) -> Tables:
+    actors = [
+        RayActor(f"{rank}", f"job/actor:{rank}", "placetui", state=state, node="n", pid=9, reason="killed")
+        for rank, state in enumerate(states)
+    ]
+    strangers = [RayActor("x", "job/actor:0", "elsewhere"), RayActor("y", "plain", "placetui")]
+    return Tables((), (*actors, *strangers), (RayGroup("g", "job", "placetui", bundles=(RayBundle("n", {}),)),))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "states", "state", "alive"),
+    [
+        (READY, ("ALIVE", "ALIVE"), "running", 2),
+        (READY, ("ALIVE", "DEAD"), "degraded", 1),
+        (READY, ("ALIVE",), "degraded", 1),
+        (READY, ("ALIVE", "RESTARTING"), "degraded", 1),
+        (LAUNCHING, ("ALIVE", "PENDING_CREATION"), "incomplete", 1),
+        (LAUNCHING, (), "incomplete", 0),
+    ],
+)
+def test_how_a_job_is(recorded: str, states: tuple[str, ...], state: str, alive: int) -> None:
+    nodes = ({"rank": 3, "node_id": "n"},)
+    record = Record("job", "f", 1.0, state=recorded, groups={"actor": 2}, nodes=nodes)
+    (job,) = jobs([record], tables(*states))
+    assert job.to_dict() == {
+        "name": "job",
+        "file": "f",
+        "state": state,
+        "created": 1.0,
+        "groups": {"actor": {"world_size": 2, "alive": alive}},
+    }
+    if states:
+        assert (job.ranks[0].state, job.ranks[0].node, job.ranks[0].pid) == ("alive", 3, 9)
+    if "DEAD" in states:
+        assert (job.ranks[1].state, job.ranks[1].reason) == ("dead", "killed")
+
+
+def test_what_is_there_without_a_record_is_an_incomplete_job() -> None:
+    assert [(job.record.job, job.state) for job in jobs([], tables("ALIVE"))] == [("job", "incomplete")]
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.sets(st.integers(0, 30), max_size=12))
+def test_port_blocks_are_free_and_do_not_overlap(sizes: list[int], taken: set[int]) -> None:
+    original = shell.port_is_free
+    try:
+        shell.port_is_free = lambda port: port - 50_000 not in taken
+        found = shell.find_port_blocks(sizes, first=50_000, last=51_000)
+    finally:
+        shell.port_is_free = original
+    used = [port for start, size in zip(found, sizes, strict=True) for port in range(start, start + size)]
+    assert len(set(used)) == sum(sizes)
+    assert used == sorted(used)
+    assert not {port - 50_000 for port in used} & taken
+
+
+def test_ports_that_somebody_listens_on_are_passed_over() -> None:
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("", 0)))
+        port = listener.getsockname()[1]
+        assert not shell.port_is_free(port)
+        assert shell.find_port_blocks([1], first=port, last=port + 50)[0] > port
+        with pytest.raises(RuntimeError, match="no 2 consecutive free ports"):
+            shell.find_port_blocks([2], first=port, last=port + 1)
+
+
+def test_the_parts_of_an_engine_share_the_address_of_the_first() -> None:
+    parts = [EnginePart(rank, rank // 2, str(2 * (rank % 2)), 2) for rank in range(4)]
+    sizes = sizes_by_node(parts, dp_size=2)
+    assert sizes == {0: [1, 1, 32, 1, 1], 1: [1, 1, 32, 1, 1]}
+    ports = {node: [100, 101, 102, 134, 135] for node in sizes}
+    told = engine_arguments(parts, ["10.0.0.1", "fd00::2"], ports, dp_size=2)
+    assert [told[rank]["dist_init_addr"] for rank in range(4)] == ["10.0.0.1:102"] * 2 + ["[fd00::2]:102"] * 2
+    assert [(told[rank]["host"], told[rank]["port"], told[rank]["nccl_port"]) for rank in range(2)] == [
+        ("10.0.0.1", 100, 101),
+        ("10.0.0.1", 134, 135),
+    ]
+    assert [told[rank]["base_gpu_id"] for rank in range(4)] == [0, 2, 0, 2]
+    assert told[1]["data_parallel_ports"] == list(range(103, 134))
+
+
+class Named:
+    def __init__(self, rank: int, host: str) -> None: ...
+
+
+class Open:
+    def __init__(self, **kwargs: Any) -> None: ...
+
+
+class Plain:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("made", "names"), [(Named, {"rank", "host"}), (Open, {"host", "port"}), (Plain, set()), (int, set())]
+)
+def test_a_worker_is_told_what_it_names(made: type, names: set[str]) -> None:
+    assert set(shell.wanted(made, {"rank": 0, "world_size": 1}, {"host": "h", "port": 1})) == names
