@@ -49,7 +49,7 @@ STEPS: list[dict[str, Any]] = [
 
 
 def screen(*, as_json: bool = False, address: str = "auto", dry_run: bool = False) -> _Screen:
-    return _Screen(argparse.Namespace(json=as_json, address=address, dry_run=dry_run), asks=False)
+    return _Screen(argparse.Namespace(json=as_json, address=address, dry_run=dry_run), "mine")
 
 
 def test_steps_are_narrated_and_ranks_are_data(capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,21 +86,21 @@ def test_a_dry_run_lists_what_is_expected(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_failure_has_its_exit_code_and_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
     failed = {"step": "failed", "message": "actor:1 did not come up: E", "traceback": ["File x", "E"], "hint": "h"}
-    assert screen().fail(Failed("actor:1 did not come up: E", failed)) == 3
+    assert screen().give_up(Failed("actor:1 did not come up: E", failed)) == 3
     assert capsys.readouterr().err == "placetui up: actor:1 did not come up: E\n  | File x\n  | E\n  hint: h\n"
-    assert screen().fail(Failed("2 errors", {**failed, "wrong_file": True})) == 1
-    assert screen().fail(Failed("interrupted", {"step": "failed", "interrupted": True})) == 130
+    assert screen().give_up(Failed("2 errors", {**failed, "wrong_file": True})) == 1
+    assert screen().give_up(Failed("interrupted", {"step": "failed", "interrupted": True})) == 130
 
 
 def test_an_embedded_cluster_that_is_ready_ends_well(capsys: pytest.CaptureFixture[str]) -> None:
     shown = screen(address="local")
     shown.show(STEPS[-1])
-    assert shown.fail(Failed("interrupted", {"step": "failed", "interrupted": True})) == 0
+    assert shown.give_up(Failed("interrupted", {"step": "failed", "interrupted": True})) == 0
     assert "until Ctrl-C" in capsys.readouterr().err
 
 
 def test_a_child_that_is_gone_is_told_in_json_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert screen(as_json=True).fail(Failed("it ended", {})) == 3
+    assert screen(as_json=True).give_up(Failed("it ended", {})) == 3
     out, err = capsys.readouterr()
     assert json.loads(out) == {"step": "failed", "message": "it ended", "hint": ""}
     assert "it ended" in err

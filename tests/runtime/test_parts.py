@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,16 @@ from placetui.runtime.jobs import jobs
 from placetui.runtime.model import RayActor, RayBundle, RayGroup, Tables
 from placetui.runtime.private import unready
 from placetui.runtime.records import LAUNCHING, READY, Record, check_name
+
+
+def test_one_module_uses_what_ray_keeps_private() -> None:
+    marks = ("ray._private", "ray.core.generated", "_actor_id.hex", "_py_driver", "_raylet")
+    users = {
+        path.name
+        for path in Path(shell.__file__).parent.glob("*.py")
+        if any(mark in path.read_text(encoding="utf-8") for mark in marks)
+    }
+    assert users == {"private.py"}
 
 
 def test_an_address_comes_from_the_option_then_the_variable() -> None:

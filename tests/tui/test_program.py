@@ -73,9 +73,20 @@ class Terminal:
 
     def until(self, condition: Callable[[], object], what: str) -> None:
         end = time.monotonic() + PATIENCE
+        doubt = end - PATIENCE / 2
         while not condition():
             assert time.monotonic() < end, f"did not happen: {what}\n{self.text}"
+            if time.monotonic() > doubt:
+                doubt = end
+                self._read_again()
             time.sleep(0.02)
+
+    def _read_again(self) -> None:
+        """Draw everything anew from all output at once: pyte stumbles over sequences that come in pieces."""
+        with self._lock:
+            self.screen.reset()
+            self._stream = pyte.ByteStream(self.screen)
+            self._stream.feed(UNKNOWN.sub(b"", self.output))
 
     def ends(self) -> int:
         """The exit code."""
