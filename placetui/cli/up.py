@@ -48,7 +48,8 @@ def run(arguments: Sequence[str]) -> int:
     if plan.topology_source != "assumed" and any(problem.severity == "error" for problem in plan.problems):
         print_problems(plan.problems)
         return exits.PROBLEMS
-    screen = _Screen(args, asks)
+    job = args.job or _job_name(args.file)
+    screen = _Screen(args, job)
     try:
         with runtime() as child:
             child.ask(
@@ -58,7 +59,7 @@ def run(arguments: Sequence[str]) -> int:
                 undo=True,
                 text=document.text,
                 source=args.file,
-                job=args.job or _job_name(args.file),
+                job=job,
                 address=args.address,
                 nodes=None if wishes.nodes is None else [asdict(node) for node in wishes.nodes],
                 mode=args.mode,
@@ -70,7 +71,7 @@ def run(arguments: Sequence[str]) -> int:
                 python_path=_python_path(),
             )
     except Failed as problem:
-        return screen.fail(problem)
+        return screen.give_up(problem)
     return exits.FINE
 
 
@@ -127,11 +128,11 @@ def _python_path() -> list[str]:
 class _Screen:
     """What is told on the way: JSON lines on stdout, or words on stderr and the ranks on stdout."""
 
-    def __init__(self, args: argparse.Namespace, asks: bool) -> None:
+    def __init__(self, args: argparse.Namespace, job: str) -> None:
         self._json: bool = args.json
+        self._job = job
         self._local = args.address == LOCAL
         self._dry_run: bool = args.dry_run
-        self._asks = asks
         self._ready = False
         self._sizes: Mapping[str, int] = {}
         self._alive: dict[str, int] = {}
@@ -154,7 +155,7 @@ class _Screen:
             print("the embedded cluster lives until Ctrl-C", file=sys.stderr, flush=True)
         return None
 
-    def fail(self, problem: Failed) -> int:
+    def give_up(self, problem: Failed) -> int:
         """Say it, and give the exit code."""
         details = problem.details
         if self._ready and details.get("interrupted"):
@@ -171,7 +172,7 @@ class _Screen:
     def _ask(self) -> bool:
         ranks = sum(self._sizes.values())
         parts = listing(f"{name} {size}" for name, size in self._sizes.items())
-        return confirm(f"start {count(ranks, 'rank')} ({parts})?")
+        return confirm(f"start {count(ranks, 'rank')} ({parts}) as job {self._job}?")
 
     def _tables(self, step: str, event: Mapping[str, Any]) -> None:
         if step == "check" and self._dry_run:

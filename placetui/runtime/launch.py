@@ -218,7 +218,7 @@ class Launcher:
             "gpu_ids": self._setting.order.gpu_ids(seat),
             "share": seat.gpu_units / SHARE_UNITS if seat.bundles else None,
             "pid": greeting["pid"],
-            "actor_id": self._actors[seat.component, seat.rank]._actor_id.hex(),
+            "actor_id": private.actor_id(self._actors[seat.component, seat.rank]),
         }
         return {**found, "engine": self._engine_of(seat, engines)} if self._is_engine(seat) else found
 

@@ -176,6 +176,11 @@ def find_clusters() -> list[str]:
     return sorted(find())
 
 
+def actor_id(handle: Any) -> str:
+    """The id of an actor, as in the head's tables."""
+    return str(handle._actor_id.hex())
+
+
 def gpu_slot() -> int | None:
     """In a task with one GPU: its place in Ray's own books."""
     from ray._private import worker

@@ -102,16 +102,19 @@ class Terminal:
         return found
 
     def is_clean(self) -> None:
-        """Everything that was switched on is off again."""
-        self.until(lambda: b"\x1b[?1049l" in self.output, "leaving the alternate screen")
-        modes = {int(number): flag == b"h" for number, flag in re.findall(rb"\x1b\[\?(\d+)([hl])", self.output)}
-        assert modes[1049] is False
-        assert modes[25] is True
-        mouse_and_paste = {1000, 1002, 1003, 1004, 1006, 1015, 2004, 2048}
-        assert not any(modes.get(number) for number in mouse_and_paste), modes
-        pushed, popped = len(re.findall(rb"\x1b\[>\d+u", self.output)), len(re.findall(rb"\x1b\[<\d*u", self.output))
-        assert pushed == popped
+        """Everything that was switched on is off again, once all that the program wrote has come through."""
+        self.until(lambda: not self._left_on(), f"a clean terminal: {self._left_on()}")
         assert termios.tcgetattr(self._slave) == self._modes_before
+
+    def _left_on(self) -> list[str]:
+        """What the program has not put back yet."""
+        modes = {int(number): flag == b"h" for number, flag in re.findall(rb"\x1b\[\?(\d+)([hl])", self.output)}
+        left = [] if modes.get(1049) is False else ["alternate screen"]
+        left += [] if modes.get(25) is True else ["hidden cursor"]
+        mouse_and_paste = (1000, 1002, 1003, 1004, 1006, 1015, 2004, 2048)
+        left += [f"mode {number}" for number in mouse_and_paste if modes.get(number)]
+        pushed, popped = len(re.findall(rb"\x1b\[>\d+u", self.output)), len(re.findall(rb"\x1b\[<\d*u", self.output))
+        return left if pushed == popped else [*left, "keyboard protocol"]
 
     def close(self) -> None:
         if self.process.poll() is None:
