@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from placetui.document import Document, plan_document
 from placetui.grid import DENSITIES, Density, DeviceLive, Drawing, Line, RankState, Style, cell_width, plain
 from placetui.placement.plan import Plan
+from placetui.resources import samples
 
 GOLDEN = Path(__file__).parent / "golden"
 # Read at import: the environment of a test is emptied.
@@ -97,6 +99,18 @@ def test_samples_look_as_reviewed(sample: tuple[str, Plan], density: Density, as
     compare(f"{name}-{density}-{'ascii' if ascii else 'unicode'}", golden(Drawing(plan, density, ascii=ascii)))
 
 
+@pytest.mark.parametrize("file", samples(), ids=lambda file: file.stem)
+def test_sample_files_look_as_reviewed(file: Path) -> None:
+    """All densities of a file in one golden; of the large one its first and last nodes."""
+    plan = plan_document(Document.from_file(file))
+    nodes = [*range(2), len(plan.nodes) - 1] if len(plan.nodes) > 16 else None
+    drawings = [
+        Drawing(plan, density, ascii=plain_text, nodes=nodes) for density in DENSITIES for plain_text in (False, True)
+    ]
+    headed = (f"# {one.density}, {'ASCII' if one.ascii else 'Unicode'}\n\n{golden(one)}" for one in drawings)
+    compare(f"files/{file.stem}", "\n".join(headed))
+
+
 @pytest.mark.parametrize("ascii", [False, True], ids=["unicode", "ascii"])
 @pytest.mark.parametrize("density", DENSITIES)
 def test_live_data_looks_as_reviewed(two_nodes: Plan, density: Density, ascii: bool) -> None:
@@ -112,7 +126,8 @@ def test_widths_look_as_reviewed(large_plan: Plan, density: Density, width: int)
 
 
 def test_every_golden_belongs_to_a_test() -> None:
-    samples = {"colocated", "disaggregated", "strided", "uneven", "live"}
-    expected = {f"{one}-{density}-{set_}" for one in samples for density in DENSITIES for set_ in ("ascii", "unicode")}
+    plans = {"colocated", "disaggregated", "strided", "uneven", "live"}
+    expected = {f"{one}-{density}-{set_}" for one in plans for density in DENSITIES for set_ in ("ascii", "unicode")}
     expected |= {f"width-{density}-{width}" for density in DENSITIES for width in (40, 80, 120, 200)}
-    assert {path.stem for path in GOLDEN.glob("*")} == expected
+    assert {path.stem for path in GOLDEN.glob("*.txt")} == expected
+    assert {path.stem for path in GOLDEN.glob("files/*")} == {file.stem for file in samples()}
