@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from placetui.placement.strategies import PlacementStrategy as PlacementStrategy
     from placetui.placement.topology import Cluster as Cluster
     from placetui.placement.topology import Node as Node
+    from placetui.runtime.shell import node_ip_and_free_port as node_ip_and_free_port
 
 _HOMES = {
     "placetui.document.planning": ("load",),
@@ -42,6 +43,7 @@ _HOMES = {
         "PlacementStrategy",
     ),
     "placetui.placement.topology": ("Cluster", "Node"),
+    "placetui.runtime.shell": ("node_ip_and_free_port",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -68,7 +68,7 @@ class Shell:
         os.environ.update(self._spec["environment"])
         if self._spec.get("master_port") is None:
             self._spec["master_addr"] = node_address()
-            self._spec["master_port"] = free_port(self._spec["master_addr"])
+            self._spec["master_port"] = free_port()
         os.environ["MASTER_ADDR"] = self._spec["master_addr"]
         os.environ["MASTER_PORT"] = str(self._spec["master_port"])
         if _restarted():
@@ -162,9 +162,18 @@ def port_is_free(port: int) -> bool:
     return True
 
 
-def free_port(address: str) -> int:
+def free_port() -> int:
     """A port for rank 0; from a random start, so that two jobs of one moment differ."""
     return find_port_blocks([1], first=random.randint(20000, 21000))[0]
+
+
+def node_ip_and_free_port(start_port: int = 10000, consecutive: int = 1) -> tuple[str, int]:
+    """Address of the node that this runs on, and the first of so many consecutive free ports.
+
+    Raises:
+        RuntimeError: there are not so many up to 65535.
+    """
+    return node_address().strip("[]"), find_port_blocks([consecutive], first=start_port, last=65_536)[0]
 
 
 def node_address() -> str:
