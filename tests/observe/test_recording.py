@@ -138,7 +138,9 @@ def test_what_is_damaged_plays_to_where_it_is_whole(data: st.DataObject) -> None
         assert scanned.problem == read.problem
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", gzip.compress(b"hello\n", mtime=0), gzip.compress(b"[1]\n"), bytes(100)])
+@pytest.mark.parametrize(
+    "content", [b"", b"hello", gzip.compress(b"hello\n", mtime=0), gzip.compress(b"[1]\n", mtime=0), bytes(100)]
+)
 def test_another_file_is_no_recording(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "r"
     path.write_bytes(content)
