@@ -6,7 +6,7 @@ The parser itself does not recurse and does not mind 100,000 brackets; PyYAML's 
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from typing import Any
 
 import yaml
@@ -114,7 +114,9 @@ class _Composer:
         documents = 0
         size_before = 0
         building = self.building
-        for number, event in enumerate(yaml.parse(self.text, Loader=C_LOADER or yaml.SafeLoader)):
+        # Typed by hand: what kinds of events carry differs from one version of PyYAML's stubs to the next.
+        events: Iterator[Any] = yaml.parse(self.text, Loader=C_LOADER or yaml.SafeLoader)
+        for number, event in enumerate(events):
             kind = type(event)
             if number > MAX_EVENTS:
                 self._too_many(event.start_mark.index)

@@ -88,6 +88,8 @@ class Document:
         place = None if index is None else sections.bounds(self.text, root, index)
         if index is None or place is None or self._report.problems:
             return None
+        if sections.is_entangled(self.text[place[0] : place[1]]):  # an anchor that goes is missed elsewhere
+            return None
         text = apply_all(self.text, [splice])
         found = sections.compose_alone(text, place[0], place[1] + splice.growth)
         name = list(self._top)[index]

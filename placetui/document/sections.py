@@ -20,13 +20,18 @@ _ENTANGLED = re.compile(r"[&*\t]|^(?:---|\.\.\.|%)", re.MULTILINE)
 """Anchors and aliases; tabs, on which parsers disagree; signs between documents. Or what looks like them."""
 
 
+def is_entangled(part: str) -> bool:
+    """Whether a section may mean something to others, or they to it."""
+    return bool(_ENTANGLED.search(part))
+
+
 def compose_alone(text: str, start: int, end: int) -> tuple[Scalar, Node, int] | None:
     """Key, value and the value's number of nodes of the section between two indices.
 
     None when it may depend on the rest, or is broken.
     """
     part = text[start:end]
-    if _ENTANGLED.search(part) or (end < len(text) and not part.endswith("\n")):
+    if is_entangled(part) or (end < len(text) and not part.endswith("\n")):
         return None
     report = Report(part, "")
     root, _ = compose(part, None, report)

@@ -23,6 +23,12 @@ DENSITIES: tuple[Density, ...] = ("full", "compact", "heat")
 LEAST_INTERVAL = 0.1
 MOST_INTERVAL = 3600.0
 
+ALERTS: Mapping[str, float] = {"memory_above": 98.0, "temperature_above": 90.0}
+"""What is told unless the file says otherwise."""
+
+THRESHOLDS = {"memory_above": 100.0, "temperature_above": 200.0, "load_above": 100.0, "load_below": 100.0}
+"""Every threshold, and its largest value: percent of a GPU's memory, °C, percent of load."""
+
 
 @dataclass(frozen=True, slots=True)
 class AppSettings:
@@ -42,6 +48,9 @@ class AppSettings:
 
     given: frozenset[str] = frozenset()
     """Names of the options that the file sets: these come before what is remembered from the last run."""
+
+    alerts: Mapping[str, float] = field(default_factory=lambda: dict(ALERTS))
+    """Threshold → from where on a value of a GPU is told; those that are left out never are."""
 
 
 class _Wrong(Exception):
@@ -100,6 +109,25 @@ def _interval(value: Any) -> float:
     return float(value)
 
 
+def _alerts(value: Any) -> dict[str, float]:
+    hint = "write for example `alerts: {memory_above: 95, temperature_above: 85}`"
+    if value is None or value is False:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _Wrong("is not a mapping of thresholds", hint)
+    found: dict[str, float] = {}
+    for name, limit in value.items():
+        most = THRESHOLDS.get(name)
+        if most is None:
+            raise _Wrong(f"has no threshold `{shorten(str(name))}`", _meant(str(name), THRESHOLDS) or hint)
+        if limit is None or limit is False:
+            continue
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= most:
+            raise _Wrong(f"has a `{name}` that is not a number from 0 to {most:g}", hint)
+        found[name] = float(limit)
+    return found
+
+
 OPTIONS = (
     Option(
         "theme",
@@ -121,6 +149,14 @@ OPTIONS = (
         "interval",
         (f"Seconds from one look at the cluster to the next, {LEAST_INTERVAL:g} to {MOST_INTERVAL:g}.",),
         _interval,
+    ),
+    Option(
+        "alerts",
+        (
+            "When a GPU is marked and listed: memory_above (percent), temperature_above (°C), load_above and",
+            "load_below (percent; below only where somebody is on it). What is left out is never told; false: nothing.",
+        ),
+        _alerts,
     ),
 )
 """Everything that can be set but `keys`, in the order in which it is printed."""
@@ -275,6 +311,8 @@ def written(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{written(name)}: {written(one)}' for name, one in value.items())}}}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(written(one) for one in value)}]"
     if isinstance(value, float):

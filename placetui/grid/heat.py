@@ -23,6 +23,9 @@ OFFSETS = 5
 WIDEST_NAME = 16
 NARROWEST_BODY = 8
 ATTENTION = "!"
+NOTICEABLE = 0.05
+"""Part of a free GPU's memory from which on somebody uses it."""
+
 ABSENT = Run(" ", TEXT)
 
 
@@ -157,7 +160,7 @@ class Heat:
     def _live(self, node: int, cell: Cell) -> Run:
         """The memory in use, or that something needs attention."""
         overlay = self.pen.overlay
-        if overlay is None or cell.component is None:
+        if overlay is None or (cell.component is None and cell.run.style != EMPTY):
             return cell.run
         known: list[float] = []
         for device in range(cell.first, cell.end):
@@ -168,7 +171,8 @@ class Heat:
                 return Run(ATTENTION, ERROR)
             if (memory := live.memory) is not None:
                 known.append(memory)
-        if not known:
+        # A GPU that nobody is planned on is free, whatever its driver keeps; but not if somebody is there.
+        if not known or (cell.component is None and max(known) < NOTICEABLE):
             return cell.run
         ramp = self.pen.glyphs.ramp
         return _gauge(ramp[max(1, round(sum(known) / len(known) * (len(ramp) - 1)))], cell.component)
@@ -200,5 +204,5 @@ class Heat:
 
 
 @lru_cache(maxsize=256)
-def _gauge(glyph: str, component: int) -> Run:
-    return Run(glyph, Style("component", component))
+def _gauge(glyph: str, component: int | None) -> Run:
+    return Run(glyph, TEXT if component is None else Style("component", component))

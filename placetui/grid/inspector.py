@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from placetui.grid.cells import FULL
@@ -10,7 +10,7 @@ from placetui.grid.flow import Flow
 from placetui.grid.occupants import MOST, Describer, Locate, blocks_of
 from placetui.grid.pen import Pen
 from placetui.grid.places import Place
-from placetui.grid.readings import device_lines, node_lines, process_lines, short_memory
+from placetui.grid.readings import claim_lines, device_lines, node_lines, process_lines, short_memory
 from placetui.grid.style import EMPTY, ERROR, FAINT, MUTED, NODE_NAME, SERVICE, SHARE, TEXT, WARNING, Line, Run
 from placetui.grid.text import CellWidth, cell_width
 from placetui.observe.history import History
@@ -46,6 +46,8 @@ def inspect(
     width: int,
     observation: Observation | None = None,
     history: History | None = None,
+    hour: History | None = None,
+    notices: Sequence[str] = (),
     ascii: bool = False,
     compact: bool = False,
     measure: CellWidth = cell_width,
@@ -58,7 +60,9 @@ def inspect(
         locate: Line and column of a value of the file, or None.
         width: Columns that no line exceeds.
         observation: What is known of the running cluster.
-        history: The last minute (or hour) of every GPU.
+        history: The last minute of every GPU.
+        hour: Its last hour.
+        notices: What differs from the plan there, and what is beyond its threshold.
         ascii: Print nothing but ASCII.
         compact: At most four lines.
         measure: Columns that a text takes.
@@ -70,11 +74,12 @@ def inspect(
         return Inspection(flow.lines([flow.text(_absent(plan, place, node), MUTED)]))
     describer = Describer(plan, flow, locate, observation)
     if compact:
-        return _compact(flow, describer, node, device)
+        return _compact(flow, describer, node, device, notices)
     found = Inspection()
     found.lines.extend(_title(flow, node, device, observation))
-    # How it is doing comes before who is on it: a low window shows the first lines only.
-    found.lines.extend(_live(flow, device, observation, history))
+    # What is wrong comes first, and how it is doing before who is on it: a low window shows the first lines only.
+    found.lines.extend(line for notice in notices[:MOST] for line in _notice(flow, notice))
+    found.lines.extend(_live(flow, device, observation, [one for one in (history, hour) if one is not None]))
     blocks = blocks_of(plan, device.occupants)
     indent = min(WIDEST_INDENT, max((flow.measure(describer.head(block)) for block in blocks), default=0) + 3)
     for block in blocks[:MOST]:
@@ -89,7 +94,13 @@ def inspect(
     sample = observation.device(node.rank, device.index) if observation and device.kind == GPU else None
     if sample and sample.processes:
         found.lines.extend(process_lines(flow, sample.processes))
+    if sample and sample.claims:
+        found.lines.extend(claim_lines(flow, sample))
     return found
+
+
+def _notice(flow: Flow, notice: str) -> list[Line]:
+    return flow.sentence(f"! {notice}", WARNING, 2)
 
 
 def environment_lines(
@@ -162,7 +173,7 @@ def _share(flow: Flow, device: Device) -> Iterator[Line]:
         yield flow.text(f"{len(device.occupants)} processes", MUTED)
 
 
-def _live(flow: Flow, device: Device, observation: Observation | None, history: History | None) -> Iterator[Line]:
+def _live(flow: Flow, device: Device, observation: Observation | None, histories: Sequence[History]) -> Iterator[Line]:
     if observation is None:
         return
     node = observation.node(device.node)
@@ -170,20 +181,23 @@ def _live(flow: Flow, device: Device, observation: Observation | None, history: 
         yield from flow.lines([flow.text("the node was not seen", WARNING)])
         return
     if device.kind == GPU:
-        yield from device_lines(flow, observation, node, node.device(device.index), history)
+        yield from device_lines(flow, observation, node, node.device(device.index), histories)
     yield from node_lines(flow, observation, node, labelled=device.kind != GPU)
 
 
-def _compact(flow: Flow, describer: Describer, node: PlanNode, device: Device) -> Inspection:
-    """Title with memory, then a line per block as far as there is room."""
+def _compact(flow: Flow, describer: Describer, node: PlanNode, device: Device, notices: Sequence[str]) -> Inspection:
+    """Title with memory, what is wrong, then a line per block as far as there is room."""
     title: list[Line] = [_name(flow, node, device), *_share(flow, device)]
     observation = describer.observation
     sample = observation.device(node.rank, device.index) if observation else None
     if observation and sample and device.kind == GPU:
         title.extend(short_memory(flow, observation, sample))
     found = Inspection([flow.cut(title)])
+    if notices:
+        more = f" (and {len(notices) - 1} more)" if len(notices) > 1 else ""
+        found.lines.append(flow.cut([flow.text(f"! {notices[0]}{more}", WARNING)]))
     blocks = blocks_of(describer.plan, device.occupants)
-    room = COMPACT - 1 if len(blocks) < COMPACT else COMPACT - 2
+    room = COMPACT - len(found.lines) - (len(blocks) > COMPACT - len(found.lines))
     for block in blocks[:room]:
         found.targets.append((len(found.lines), block.component.rule.path))
         found.lines.append(describer.short(block))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,23 +10,15 @@ from difflib import get_close_matches
 from placetui.grid.device_sets import DeviceSets
 from placetui.grid.identity import identities
 from placetui.observe.model import DeviceSample, Observation
+from placetui.observe.terms import COMPARE, GIB, NUMBERS, pieces
 from placetui.placement.plan import GPU, Component
 from placetui.placement.problems import count, listing
 
-GIB = 1 << 30
-
-_RANKS = r"[0-9]{1,9}(?:-[0-9]{1,9})?(?:,[0-9]{1,9}(?:-[0-9]{1,9})?)*"
-_SPEC = re.compile(_RANKS)
-_NAME_AND_RANKS = re.compile(rf"(.+?)(?:\s*:\s*|\s+)(?:ranks?\s+)?({_RANKS})")
+_SPEC = re.compile(NUMBERS)
+_NAME_AND_RANKS = re.compile(rf"(.+?)(?:\s*:\s*|\s+)(?:ranks?\s+)?({NUMBERS})")
 _FIELD = re.compile(r"(component|group|node|host)\s*:\s*(.+)")
 _READING = re.compile(r"(mem|memory|util|load)(>=|<=|>|<)([0-9]{1,6}(?:\.[0-9]{1,3})?)(%|g|gb|gib)?")
 _NODE_RANK = re.compile(r"(?:#|node)?([0-9]{1,9})")
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
-    ">": operator.gt,
-    ">=": operator.ge,
-    "<": operator.lt,
-    "<=": operator.le,
-}
 _IN_WORDS = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most"}
 
 _LAYOUT_WORDS = {
@@ -68,15 +59,6 @@ def read_query(sets: DeviceSets, observation: Observation | None, text: str) -> 
 
 def _fold(text: str) -> str:
     return " ".join(text.split()).casefold()
-
-
-def _pieces(spec: str) -> list[range]:
-    """`0-3,5` as ranges."""
-    found = []
-    for piece in spec.split(","):
-        first, _, last = piece.partition("-")
-        found.append(range(int(first), int(last or first) + 1))
-    return found
 
 
 class _Reader:
@@ -181,7 +163,7 @@ class _Reader:
             return Condition(names, keys, f"{names} has no ranks")
         keys = set()
         for component in components:
-            for piece in _pieces(spec):
+            for piece in pieces(spec):
                 keys |= self.sets.of_ranks(component, range(piece.start, min(piece.stop, component.world_size)))
         sizes = [f"{one.name} has {_extent('rank', one.world_size)}" for one in components]
         about = f"{names} rank {spec}" if spec.isdecimal() else f"{names} ranks {spec}"
@@ -226,7 +208,7 @@ class _Reader:
         if found is None:
             return None
         observation = self._observed(word)
-        compare, limit = _COMPARE[found[2]], float(found[3])
+        compare, limit = COMPARE[found[2]], float(found[3])
         if found[1] in ("util", "load"):
             keys = self.sets.where(observation, _of(lambda device: device.utilization, compare, limit))
             about = f"load {_IN_WORDS[found[2]]} {limit:g}%"
@@ -295,7 +277,7 @@ class _Reader:
         number = max(self.nodes[rank].gpus if kind == GPU else self.nodes[rank].hardware.get(kind, 0) for rank in nodes)
         return Condition(
             f"{name} {spec} of {at}",
-            self.sets.of_kind(kind, nodes, _pieces(spec)),
+            self.sets.of_kind(kind, nodes, pieces(spec)),
             f"{at} has {_extent(name, number)}",
         )
 
@@ -328,7 +310,7 @@ class _Reader:
             if len(words) > 1 and _SPEC.fullmatch(words[1]):
                 spec, used = words[1], 2
         name = "GPU" if kind == GPU else kind
-        keys = self.sets.of_kind(kind, everywhere, _pieces(spec) if spec else [range(1 << 20)])
+        keys = self.sets.of_kind(kind, everywhere, pieces(spec) if spec else [range(1 << 20)])
         about = f"{name} {spec}" if spec else f"every {name}"
         return Condition(about, keys, f"no node has {about}"), used
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from placetui.grid.flow import Flow
 from placetui.grid.live import GIB
 from placetui.grid.pen import STATE_STYLES
 from placetui.grid.sparkline import sparkline
 from placetui.grid.style import ERROR, MUTED, RANK, TEXT, TRACK, WARNING, Line, Run
+from placetui.grid.text import share_figure
 from placetui.observe.history import History, Metric
-from placetui.observe.model import DeviceSample, NodeSample, Observation, ProcessSample, RankState
+from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample, RankState
 from placetui.placement.problems import count
 
 BAR = 16
@@ -43,15 +44,15 @@ def state_piece(flow: Flow, state: RankState) -> Line:
 
 
 def device_lines(
-    flow: Flow, observation: Observation, node: NodeSample, device: DeviceSample | None, history: History | None
+    flow: Flow, observation: Observation, node: NodeSample, device: DeviceSample | None, histories: Sequence[History]
 ) -> Iterator[Line]:
-    """Memory and load of a GPU, and its last minute."""
+    """Memory and load of a GPU, and how they were, in a line for each history."""
     if device is None:
         yield from flow.lines([flow.text("the GPU was not seen", WARNING), *_where_from(flow, observation)])
         return
     head = (Run("memory ", MUTED), *_bar(flow, device))
     yield from flow.lines([*_figures(flow, device), *_where_from(flow, observation)], head=head, indent=len("memory "))
-    if history is not None:
+    for history in histories:
         yield from _curves(flow, history, node.rank, device.index)
 
 
@@ -135,6 +136,34 @@ def process_lines(flow: Flow, processes: tuple[ProcessSample, ...]) -> list[Line
         held = sum(process.memory or 0 for process in rest)
         pieces.append(flow.text(f"and {len(rest)} more with {gib(held)}", MUTED))
     return flow.lines(pieces, head=(Run("held   ", MUTED),), indent=len("held   "))
+
+
+def claim_lines(flow: Flow, device: DeviceSample) -> list[Line]:
+    """What is reserved, claimed and held, for each actor where the three do not agree."""
+    pieces = []
+    for claim in device.claims:
+        held = device.held_by(claim)
+        if claim.reserved is not None and held != 0:
+            continue  # Ray itself tells it which GPU is its own: its environment need not
+        words = [
+            "nothing reserved" if claim.reserved is None else f"reserved {share_figure(claim.reserved)}",
+            "claimed" if claim.claimed else "not claimed",
+            "holds nothing" if held == 0 else "holds what cannot be measured" if held is None else f"holds {gib(held)}",
+        ]
+        pieces.append((*_claimant(flow, claim), *flow.text(f" {', '.join(words)}", MUTED if held == 0 else WARNING)))
+    return flow.lines(pieces[:MOST_PROCESSES], head=(Run("books  ", MUTED),), indent=len("books  ")) if pieces else []
+
+
+def _claimant(flow: Flow, claim: Claim) -> Line:
+    marks = flow.pen.marks
+    if claim.component in marks and claim.rank is not None:
+        mark = marks[claim.component]
+        return (
+            Run(mark.mark, flow.pen.component_style(claim.component)),
+            Run(f"{mark.separator}{claim.rank}", RANK),
+        )
+    job = f" of job {claim.job}" if claim.job else ""
+    return flow.text(f"{claim.actor}{job}")
 
 
 def _process(flow: Flow, process: ProcessSample) -> Line:

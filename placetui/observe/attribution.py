@@ -211,6 +211,8 @@ def _claim(actor: ActorFact, index: int) -> Claim:
         # What our ranks are is known.
         None if ours else actor.class_name or None,
         None if ours else actor.namespace or None,
+        actor.placement_group,
+        actor.bundles.get(index),
     )
 
 

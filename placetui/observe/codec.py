@@ -15,7 +15,17 @@ from types import UnionType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 from placetui.observe.delta import NOTHING, Delta, apply, changes
-from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample, RankState, Source
+from placetui.observe.model import (
+    BundleState,
+    Claim,
+    DeviceSample,
+    GroupState,
+    NodeSample,
+    Observation,
+    ProcessSample,
+    RankState,
+    Source,
+)
 
 SCHEMA = 1
 """Raised when a reader of the schema before could misread what is written."""
@@ -106,10 +116,11 @@ def _accepted(hint: Any) -> frozenset[type]:
 
 
 _PROCESS = _Record(ProcessSample, shared=("component", "job", "group"))
-_CLAIM = _Record(Claim, shared=("component", "job", "group", "class_name", "namespace"))
+_CLAIM = _Record(Claim, shared=("component", "job", "group", "class_name", "namespace", "placement_group"))
 _DEVICE = _Record(DeviceSample, {"processes": _PROCESS, "claims": _CLAIM}, shared=("name",))
 _NODE = _Record(NodeSample, {"devices": _DEVICE})
 _RANK = _Record(RankState, shared=("component",))
+_GROUP = _Record(GroupState, {"bundles": _Record(BundleState)})
 
 
 def encode_delta(delta: Delta) -> dict[str, Any]:
@@ -123,6 +134,7 @@ def encode_delta(delta: Delta) -> dict[str, Any]:
         "world_sizes": dict(delta.world_sizes),
         "ranks": [_RANK.write(state) for state in delta.ranks],
         **({"job": delta.job} if delta.job else {}),
+        **({} if delta.groups is None else {"groups": [_GROUP.write(group) for group in delta.groups]}),
     }
 
 
@@ -153,6 +165,7 @@ def decode_delta(value: Any) -> Delta:
         world_sizes=sizes,
         ranks=tuple(_RANK.read(row) for row in read("ranks", list)),
         job=read("job", str) if "job" in value else "",
+        groups=tuple(_GROUP.read(row) for row in read("groups", list)) if "groups" in value else None,
     )
 
 

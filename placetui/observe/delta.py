@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from placetui.observe.model import NodeSample, Observation, RankState, Source
+from placetui.observe.model import GroupState, NodeSample, Observation, RankState, Source
 
 NOTHING = Observation(0.0, "simulated")
 """Nothing seen yet: the difference to it is the whole observation."""
@@ -33,6 +33,9 @@ class Delta:
     job: str = ""
     """The job whose ranks these are, changed or not."""
 
+    groups: tuple[GroupState, ...] | None = None
+    """All placement groups, if one of them differs."""
+
 
 def changes(old: Observation, new: Observation) -> Delta:
     """The difference; `apply` goes from `old` to `new` with it."""
@@ -51,6 +54,7 @@ def changes(old: Observation, new: Observation) -> Delta:
         world_sizes={component: len(states) for component, states in new.ranks.items()},
         ranks=tuple(_changed_ranks(old, new)),
         job=new.job,
+        groups=None if new.groups is old.groups or new.groups == old.groups else new.groups,
     )
 
 
@@ -66,6 +70,7 @@ def apply(old: Observation, delta: Delta) -> Observation:
         nodes=_apply_nodes(old, delta),
         ranks=_apply_ranks(old, delta),
         job=delta.job,
+        groups=old.groups if delta.groups is None else delta.groups,
     )
 
 
@@ -95,7 +100,7 @@ def parts(delta: Delta, most: int) -> Iterator[Delta]:
     # The ranks go with the first piece, whose world sizes they must fit.
     yield replace(delta, nodes=nodes[:most])
     for start in range(most, len(nodes), most):
-        yield replace(delta, nodes=nodes[start : start + most], gone=(), ranks=())
+        yield replace(delta, nodes=nodes[start : start + most], gone=(), ranks=(), groups=None)
 
 
 def _changed_ranks(old: Observation, new: Observation) -> Iterator[RankState]:

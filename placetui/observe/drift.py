@@ -36,6 +36,9 @@ _GIB = 2**30
 Owner: TypeAlias = "tuple[str, int]"
 """Component and rank."""
 
+Planned: TypeAlias = "dict[int, set[Owner]]"
+"""By GPU of a node, who belongs there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Drift:
@@ -79,6 +82,7 @@ class DriftWatch:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self._planned: dict[int, Planned] = {}
         self._nodes: dict[int, tuple[NodeSample | None, tuple[Drift, ...]]] = {}
         self._ranks: dict[str, tuple[tuple[RankState, ...], tuple[Drift, ...]]] = {}
         self._places = {
@@ -100,12 +104,13 @@ class DriftWatch:
             sample = seen.get(planned.rank)
             known = self._nodes.get(planned.rank)
             if known is None or known[0] is not sample:
-                known = self._nodes[planned.rank] = (
-                    sample,
-                    tuple(_node_drift(self.plan, planned.rank, sample, attributed, job, planned.rank in self._used)),
-                )
+                used = planned.rank in self._used
+                expected = self._planned_on(planned.rank)
+                found_here = tuple(_node_drift(self.plan, planned.rank, expected, sample, attributed, job, used))
+                known = self._nodes[planned.rank] = sample, found_here
             found.extend(known[1])
-        if attributed:
+        # Nobody misses ranks of a job that nobody watches.
+        if attributed and (job or observation.ranks):
             for name, places in self._places.items():
                 states = observation.ranks.get(name, ())
                 held = self._ranks.get(name)
@@ -115,19 +120,24 @@ class DriftWatch:
                 found.extend(held[1])
         return tuple(found)
 
+    def _planned_on(self, node: int) -> Planned:
+        found = self._planned.get(node)
+        if found is None:
+            found = self._planned[node] = {
+                device.index: {(one.component, one.rank) for one in device.occupants}
+                for device in self.plan.devices_of(node)
+                if device.kind == GPU and device.occupants
+            }
+        return found
+
 
 # Nodes and what is on their devices
 
 
 def _node_drift(
-    plan: Plan, rank: int, sample: NodeSample | None, attributed: bool, job: str, used: bool
+    plan: Plan, rank: int, planned: Planned, sample: NodeSample | None, attributed: bool, job: str, used: bool
 ) -> Iterator[Drift]:
     name = plan.nodes[rank].name
-    planned = {
-        device.index: {(one.component, one.rank) for one in device.occupants}
-        for device in plan.devices_of(rank)
-        if device.kind == GPU and device.occupants
-    }
     if sample is None:
         # With NVML alone only this machine is seen.
         if attributed and used:
@@ -170,7 +180,7 @@ def _device_drift(
             if process.actor_id is None or process.actor_id not in strangers:
                 yield _stranger(process, node, device.index, where)
             strangers.add(process.actor_id)
-        elif expected and process.pid and (process.memory is None or process.memory >= NEGLIGIBLE):
+        elif expected and _is_in_the_way(process):
             yield Drift("foreign_process", f"{_who(process)} is on {where}", node=node, device=device.index)
     for claim in device.claims:
         owner = _owner(claim, job)
@@ -191,6 +201,13 @@ def _device_drift(
             part = memory / device.memory_total
             message = f"{component} {rank} holds {part:.0%} of {where}, more than the {limit:.0%} it may"
             yield Drift("memory_above", message, component, rank, node, device.index)
+
+
+def _is_in_the_way(process: ProcessSample) -> bool:
+    """Whether it certainly is somebody else, with more than nothing."""
+    # In a container with an older driver our own processes have numbers that mean nothing there.
+    unknown = process.kind == "foreign" and process.command is None and process.user is None
+    return bool(process.pid) and not unknown and (process.memory is None or process.memory >= NEGLIGIBLE)
 
 
 def _owner(one: ProcessSample | Claim, job: str) -> Owner | None:

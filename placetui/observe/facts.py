@@ -89,6 +89,12 @@ class ActorFact:
     created: float | None = None
     """When it came to life, by the head's clock: its process had begun by then."""
 
+    placement_group: str | None = None
+    """Name of the placement group it is in, or its id; whoever made it."""
+
+    bundles: Mapping[int, int] = field(default_factory=dict)
+    """GPU (its place on the node) to the bundle of that group that holds it."""
+
     @property
     def title(self) -> str:
         """What to call it."""

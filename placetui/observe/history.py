@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -44,17 +44,14 @@ class History:
 
     def record(self, observation: Observation, changed: Iterable[int]) -> None:
         """Take the values of the nodes in `changed`; of those that are gone nothing is kept."""
-        tick = int(observation.time // self.period)
+        record((self,), observation, changed)
+
+    def _begin(self, time: float) -> None:
+        tick = int(time // self.period)
         if tick < self._now:
             # The clock was set back, or a replay jumped: what was recorded now lies in the future.
             self._tracks.clear()
         self._now = tick
-        for rank in changed:
-            node = observation.node(rank)
-            if node is None:
-                self._tracks.pop(rank, None)
-            else:
-                self._write(node, tick)
 
     def series(self, node: int, device: int, metric: Metric) -> tuple[int | None, ...]:
         """Percentages, 0–100, the oldest first; None where nothing was known."""
@@ -72,15 +69,18 @@ class History:
             found.append(None if value == _UNKNOWN else value)
         return tuple(reversed(found))
 
-    def _write(self, node: NodeSample, tick: int) -> None:
-        row = _row(node)
-        width = len(row)
-        track = self._tracks.get(node.rank)
+    def _write(self, node: int, row: bytes) -> None:
+        tick, width = self._now, len(row)
+        track = self._tracks.get(node)
         if track is None or track.width != width:
-            track = self._tracks[node.rank] = _Track(width, array("q"))
+            track = self._tracks[node] = _Track(width, array("q"))
         rows = len(track.ticks)
         if rows and track.ticks[track.newest] == tick:
             place = track.newest
+            # What is not known is no value: a minute in which a node fell silent has the last one before.
+            if _UNKNOWN in row:
+                before = track.values[place * width : (place + 1) * width]
+                row = bytes(old if new == _UNKNOWN else new for old, new in zip(before, row, strict=True))
         elif rows < self.length:
             track.ticks.append(tick)
             track.values.extend(row)
@@ -93,12 +93,32 @@ class History:
         track.newest = place
 
 
+def record(histories: Sequence[History], observation: Observation, changed: Iterable[int]) -> None:
+    """Take the values of the nodes in `changed` into several histories at once."""
+    for history in histories:
+        history._begin(observation.time)
+    for rank in changed:
+        node = observation.node(rank)
+        if node is None:
+            for history in histories:
+                history._tracks.pop(rank, None)
+        else:
+            row = _row(node)
+            for history in histories:
+                history._write(rank, row)
+
+
 def _row(node: NodeSample) -> bytes:
     """The values of all devices, each at the place of its index: one that was not seen leaves a gap."""
     devices = 1 + max((device.index for device in node.devices), default=-1)
     row = bytearray([_UNKNOWN]) * (devices * len(_METRICS))
     for device in node.devices if not node.stale else ():
-        for offset, value in enumerate((device.memory_percent, device.utilization)):
-            if value is not None and not device.stale:
-                row[device.index * len(_METRICS) + offset] = max(0, min(100, round(value)))
+        if device.stale:
+            continue
+        place = device.index * len(_METRICS)
+        used, total, load = device.memory_used, device.memory_total, device.utilization
+        if used is not None and total:
+            row[place] = max(0, min(100, round(100 * used / total)))
+        if load is not None:
+            row[place + 1] = max(0, min(100, load))
     return bytes(row)

@@ -84,6 +84,11 @@ class Claim:
 
     class_name: str | None = None
     namespace: str | None = None
+    placement_group: str | None = None
+    """Name of the placement group it runs in, or its id; whoever made it."""
+
+    bundle: int | None = None
+    """Its bundle in that group."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -97,6 +102,8 @@ class Claim:
             "pid": self.pid,
             "reserved": self.reserved,
             "claimed": self.claimed,
+            "placement_group": self.placement_group,
+            "bundle": self.bundle,
         }
 
 
@@ -146,11 +153,16 @@ class DeviceSample:
             return None
         return 100 * self.memory_used / self.memory_total
 
+    @property
+    def is_unread(self) -> bool:
+        """Whether its memory cannot be read: then nobody knows who holds what of it."""
+        return self.memory_used is None and self.error is not None
+
     def held_by(self, claim: Claim) -> int | None:
-        """Bytes that an actor and its children hold here; None if it holds something nobody can measure."""
+        """Bytes that an actor and its children hold here; None if that cannot be read, or not be measured."""
         memories = [process.memory for process in self.processes if process.actor_id == claim.actor_id]
         known = [memory for memory in memories if memory is not None]
-        return sum(known) if len(known) == len(memories) else None
+        return None if len(known) < len(memories) or (self.is_unread and not memories) else sum(known)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -248,6 +260,48 @@ class RankState:
 
 
 @dataclass(frozen=True, slots=True)
+class BundleState:
+    """A bundle of a placement group."""
+
+    node: int | None = None
+    """Rank of its node; None while it has none."""
+
+    gpus: float = 0.0
+    cpus: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"node": self.node, "gpus": self.gpus, "cpus": self.cpus}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """A placement group of Ray's, whoever made it."""
+
+    id: str
+    name: str = ""
+    namespace: str = ""
+    """Of the program that made it; `placetui` if that was a launch, whose job bears the group's name."""
+
+    state: str = "created"
+    """`pending`, `prepared`, `created` or `rescheduling`."""
+
+    reason: str = ""
+    """Why it waits, in Ray's words, such as `no_resources` or `infeasible`."""
+
+    bundles: tuple[BundleState, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "namespace": self.namespace,
+            "state": self.state,
+            "reason": self.reason or None,
+            "bundles": [bundle.to_dict() for bundle in self.bundles],
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """A cluster at one moment."""
 
@@ -263,6 +317,9 @@ class Observation:
 
     job: str = ""
     """Name of that job, where it has one: ranks of others are not its own."""
+
+    groups: tuple[GroupState, ...] = ()
+    """Placement groups, those that were removed left out."""
 
     def node(self, rank: int) -> NodeSample | None:
         """The node of that rank; None if it was not seen."""
@@ -296,4 +353,5 @@ class Observation:
             "job": self.job or None,
             "nodes": [node.to_dict() for node in self.nodes],
             "ranks": [state.to_dict() for state in self.all_ranks],
+            "groups": [group.to_dict() for group in self.groups],
         }

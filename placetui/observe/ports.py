@@ -30,6 +30,21 @@ class Status:
     restarts: int = 0
     """How often the link was restored so far."""
 
+    absent: bool = False
+    """Whether there simply is nothing to look at, as on a machine without a cluster: no reason to alarm anybody.
+    The source goes on looking."""
+
+
+CONNECTED = Status("connected")
+
+
+class NoObservation(Exception):
+    """There is nothing to show for now: what was seen last stands."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
 
 @dataclass(frozen=True, slots=True)
 class Update:
@@ -80,7 +95,14 @@ class ClusterSource(Protocol):
 
 
 class Observer(Protocol):
-    """One who reads a cluster when asked to: the other end of a stream."""
+    """One who reads a cluster when asked to: the other end of a stream.
+
+    One that has something to say about its link to the cluster has a `status` too, which is looked at each time.
+    """
 
     def observe(self, deadline: float) -> Observation:
-        """What could be read before `deadline` (`time.monotonic()`); what could not is absent, with a reason."""
+        """What could be read before `deadline` (`time.monotonic()`); what could not is absent, with a reason.
+
+        Raises:
+            NoObservation: nothing could, and the reason.
+        """

@@ -68,17 +68,22 @@ class ReplaySource:
         return self._paused
 
     @property
-    def speed(self) -> float:
-        """How many times faster than it was recorded."""
-        return self._pace / self._interval
-
-    @property
     def position(self) -> Position:
         """What is shown now, or will be first."""
         count = len(self._recording.times)
         number = self._number if self._number >= 0 else self._wanted or 0
         moment = self._recording.times[number] if number < count else 0.0
         return Position(number, count, moment, number >= count - 1)
+
+    @property
+    def times(self) -> Sequence[float]:
+        """When the observations were made; empty until the recording has been gone through."""
+        return self._recording.times
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with the rest of the recording: `cut off after 9 observations`."""
+        return self._recording.problem
 
     def start(self, subscriber: Subscriber) -> None:
         self._subscriber = subscriber

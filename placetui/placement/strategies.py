@@ -61,14 +61,17 @@ def place_flexible(
 
 def _seat(cluster: Cluster, numbering: Numbering, numbers: Sequence[int], rank: int) -> Seat:
     """The seat of one process over several devices, after all checks."""
+    if not numbers:
+        hint = "name the devices of each process: `[[0], [1, 2]]`"
+        fail("process_across_nodes", "one of the processes has no device", hint)
     blocks = [numbering.block_of(number) for number in numbers]
     where = listing(numbers)
     nodes = sorted({block.node for block in blocks})
     if len(nodes) != 1:
-        names = f"lie on {listing(cluster.names[node] for node in nodes)}" if nodes else "are none"
+        names = listing(cluster.names[node] for node in nodes)
         fail(
             "process_across_nodes",
-            f"process {rank} must sit on one node, but its devices {where} {names}",
+            f"process {rank} must sit on one node, but its devices {where} lie on {names}",
             "choose devices per process so that no process crosses from one node to the next",
         )
     if len(set(numbers)) != len(numbers):
@@ -147,7 +150,8 @@ def place_nodes(cluster: Cluster, labels: tuple[str, ...], positions: Sequence[i
         if not 0 <= position < numbering.total:
             fail(
                 "node_rank_out_of_range",
-                f"node {position} does not exist: {listing(quoted(labels))} hold {count(numbering.total, 'node')}",
+                f"node {position} does not exist: {listing(quoted(labels))} {'hold' if len(labels) > 1 else 'holds'} "
+                f"{count(numbering.total, 'node')}",
                 "when a group has no hardware, the numbers of the whole rule mean nodes",
             )
     seats: list[Seat] = [(numbering.blocks[position], []) for position in sorted(positions)]
@@ -181,7 +185,7 @@ def _build(cluster: Cluster, seats: Iterable[Seat], isolate: bool, ascending: bo
         everything = cluster.visible[node]
         first_visible = 0 if everything else -1
         accelerator = cluster.nodes[node].accelerator_type
-        name, named = cluster.names[node], bool(cluster.nodes[node].name)
+        name = cluster.node_ids[node]
         for local_rank, (block, local) in enumerate(together):
             if isolate and block.hardware_type == ACCELERATOR:
                 first = local[0]
@@ -201,7 +205,7 @@ def _build(cluster: Cluster, seats: Iterable[Seat], isolate: bool, ascending: bo
                 local,
                 block.label,
             )
-            if named:
+            if name:
                 set_node_id(placement, name)
             placements.append(placement)
     return placements
@@ -225,18 +229,27 @@ class PlacementStrategy:
     """How the processes of a group are placed; subclass it for a strategy of your own."""
 
     def get_placement(
-        self, cluster: Cluster | int, isolate_accelerator: bool = True, *, isolate_gpu: bool | None = None
+        self,
+        cluster: Cluster | int | None = None,
+        isolate_accelerator: bool = True,
+        *,
+        num_gpus_per_node: int | None = None,
+        isolate_gpu: bool | None = None,
     ) -> list[Placement]:
         """Placements by rank.
 
         Args:
             cluster: what to place on; a number means a cluster of nodes with that many GPUs.
             isolate_accelerator: whether a process sees only the accelerators it owns.
-            isolate_gpu: older spelling of the same.
+            num_gpus_per_node: older spelling of `cluster` as a number.
+            isolate_gpu: older spelling of `isolate_accelerator`.
 
         Raises:
             PlacementError: when a process cannot be placed.
         """
+        cluster = num_gpus_per_node if cluster is None else cluster
+        if cluster is None:
+            raise TypeError("get_placement needs a cluster")
         if isolate_gpu is not None:
             isolate_accelerator = isolate_gpu
         if isinstance(cluster, int):

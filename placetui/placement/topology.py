@@ -178,6 +178,11 @@ class Cluster:
         return [node.name or f"node{rank}" for rank, node in enumerate(self.nodes)]
 
     @cached_property
+    def node_ids(self) -> list[str]:
+        """What `Placement.node_id` says of each node, where it says more than its rank."""
+        return [node.name for node in self.nodes]
+
+    @cached_property
     def _robots_by_node(self) -> dict[int, dict[str, int]]:
         found: dict[int, dict[str, int]] = {}
         for (node, kind), number in self.robots.items():

@@ -12,9 +12,10 @@ import placetui
 from placetui import PlacementError, Problem
 
 NAMES = """
-AcceleratorType Cluster ComponentPlacement FlexiblePlacementStrategy HybridComponentPlacement
+AcceleratorType Cluster ClusterError ComponentPlacement FlexiblePlacementStrategy GroupError HybridComponentPlacement
 ModelParallelComponentPlacement Node NodePlacementStrategy PackedPlacementStrategy Placement PlacementError
-PlacementMode PlacementStrategy Plan Problem load resolve sort_key
+PlacementMode PlacementStrategy Plan Problem Worker attach create_placement_groups load node_ip_and_free_port resolve
+sort_key
 """.split()
 
 

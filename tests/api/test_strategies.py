@@ -88,6 +88,9 @@ def test_isolation_and_its_older_spelling() -> None:
     assert strategy.get_placement(FOUR, isolate_accelerator=False)[1].visible_accelerators == everything
     assert strategy.get_placement(FOUR, isolate_gpu=False)[1].visible_accelerators == everything
     assert strategy.get_placement(4, False)[1].visible_accelerators == everything
+    assert strategy.get_placement(num_gpus_per_node=4, isolate_gpu=False)[1].visible_accelerators == everything
+    with pytest.raises(TypeError, match="needs a cluster"):
+        strategy.get_placement()
     older = PackedPlacementStrategy(0, 3, isolate_gpu=False)
     assert older.get_placement(FOUR)[1].visible_accelerators == everything
     assert not older.get_placement(FOUR)[1].isolate_gpu
@@ -121,7 +124,7 @@ def test_placements_by_rank_are_the_caller_s_own_list() -> None:
 def test_a_strategy_of_one_s_own() -> None:
     class Last(PlacementStrategy):
         def get_placement(
-            self, cluster: Cluster | int, isolate_accelerator: bool = True, *, isolate_gpu: bool | None = None
+            self, cluster: Cluster | int | None = None, isolate_accelerator: bool = True, **_: Any
         ) -> list[Placement]:
             return FlexiblePlacementStrategy([[3]]).get_placement(cluster, isolate_accelerator)
 
@@ -197,6 +200,13 @@ def test_what_cannot_be_placed(strategy: type[PlacementStrategy], arguments: dic
     (problem,) = caught.value.problems
     assert problem.rule == rule
     assert problem.hint
+
+
+def test_what_is_said_of_nothing_and_of_one_group() -> None:
+    with pytest.raises(PlacementError, match="one of the processes has no device"):
+        FlexiblePlacementStrategy([[0], []]).get_placement(FOUR)
+    with pytest.raises(PlacementError, match="node 1 does not exist: `cluster` holds 1 node"):
+        NodePlacementStrategy([1]).get_placement(FOUR)
 
 
 def test_packed_needs_its_two_ends() -> None:

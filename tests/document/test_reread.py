@@ -78,6 +78,13 @@ def test_any_change_of_any_text(text: str, edits: list[tuple[int, int, str, bool
         same(now, Document(now.text))
 
 
+def test_an_anchor_that_goes_is_missed_elsewhere() -> None:
+    at = TEXTS[3].index("&base ")
+    now = Document(TEXTS[3]).change([Splice(at, at + len("&base "), "")])
+    assert {problem.rule for problem in now.problems} == {"undefined_alias"}
+    same(now, Document(now.text))
+
+
 def test_typing_in_a_section_reads_only_that_section() -> None:
     now = Document(TEXTS[0])
     other = now.config["b"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from placetui.document import settings_file
 from placetui.document.key_names import NAMED, SIGNS, read_key
-from placetui.document.settings_file import OPTIONS, AppSettings, read_settings
+from placetui.document.settings_file import OPTIONS, THRESHOLDS, AppSettings, read_settings
 from placetui.document.settings_text import commented
 from placetui.grid import DENSITIES
 from placetui.placement.problems import Problem
@@ -43,12 +43,14 @@ def test_every_option_can_be_set(tmp_path: Path) -> None:
     settings, problems = read(
         tmp_path,
         "theme: nord\ndensity: heat\nascii: true\nmouse: false\ninterval: 2.5\n"
+        "alerts: {memory_above: 95, load_below: 5.5, temperature_above: false}\n"
         'keys:\n  quit: [q, ctrl+q]\n  find: "?"\n  zoom_in: 3\n  help: ","\n',
     )
     assert problems == []
     keys = {"quit": "q,ctrl+q", "find": "?", "zoom_in": "3", "help": "comma"}
-    names = {"theme", "density", "ascii", "mouse", "interval", "keys"}
-    assert settings == AppSettings("nord", "heat", True, False, 2.5, keys, frozenset(names))
+    names = {"theme", "density", "ascii", "mouse", "interval", "alerts", "keys"}
+    alerts = {"memory_above": 95.0, "load_below": 5.5}
+    assert settings == AppSettings("nord", "heat", True, False, 2.5, keys, frozenset(names), alerts)
 
 
 @pytest.mark.parametrize(("text", "value"), [("auto", None), ("true", True), ("no", False)])
@@ -70,6 +72,10 @@ def test_ascii_has_three_values(text: str, value: bool | None, tmp_path: Path) -
         ("interval: 0", 11, "write a number from 0.1 to 3600"),
         ("interval: .nan", 11, "write a number from 0.1 to 3600"),
         ("interval: true", 11, "write a number from 0.1 to 3600"),
+        ("alerts: 95", 9, "write for example `alerts: {memory_above: 95, temperature_above: 85}`"),
+        ("alerts: {memory: 95}", 9, "did you mean `memory_above`?"),
+        ("alerts: {load_below: lots}", 9, "write for example `alerts: {memory_above: 95, temperature_above: 85}`"),
+        ("alerts: {memory_above: 101}", 9, "write for example `alerts: {memory_above: 95, temperature_above: 85}`"),
         ("keys: [q]", 7, "write for example `keys: {quit: [q, ctrl+q]}`"),
         ("keys: {quit: []}", 14, "name at least one key"),
         ("keys: {quit: ~}", 14, 'put a sign in quotes: "~"'),
@@ -94,7 +100,7 @@ def test_a_wrong_value_is_a_problem_and_the_default_is_used(line: str, column: i
     ("text", "column", "hint"),
     [
         ("densty: full", 1, "did you mean `density`?"),
-        ("colour: red", 1, "the options are theme, density, ascii, mouse, interval and keys"),
+        ("colour: red", 1, "the options are theme, density, ascii, mouse, interval, alerts and keys"),
         ("keys: {qit: q}", 8, "did you mean `quit`?"),
         ("keys: {fly: q}", 8, "`placetui config print` lists all actions"),
     ],
@@ -146,6 +152,7 @@ SETTINGS = st.builds(
     keys=st.lists(
         st.tuples(st.sampled_from(ACTIONS), KEYS), max_size=4, unique_by=(lambda p: p[0], lambda p: read_key(p[1]))
     ).map(dict),
+    alerts=st.dictionaries(st.sampled_from(sorted(THRESHOLDS)), st.integers(0, 1000).map(lambda tenths: tenths / 10)),
 )
 
 
@@ -159,7 +166,14 @@ def test_what_is_printed_reads_back(tmp_path_factory: pytest.TempPathFactory, se
         assert problems == []
         names = frozenset({option.name for option in OPTIONS} | {"keys"})
         assert found == AppSettings(
-            settings.theme, settings.density, settings.ascii, settings.mouse, settings.interval, settings.keys, names
+            settings.theme,
+            settings.density,
+            settings.ascii,
+            settings.mouse,
+            settings.interval,
+            settings.keys,
+            names,
+            settings.alerts,
         )
 
 

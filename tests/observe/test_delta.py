@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from placetui.observe.codec import CodecError, decode, decode_delta, encode, encode_delta
 from placetui.observe.delta import NOTHING, apply, changed_nodes, changes, parts
-from placetui.observe.model import DeviceSample, NodeSample, Observation, ProcessSample, RankState
+from placetui.observe.model import (
+    BundleState,
+    DeviceSample,
+    GroupState,
+    NodeSample,
+    Observation,
+    ProcessSample,
+    RankState,
+)
 
 COMPONENTS = ("actor", "rollout", "reward")
 numbers = st.integers(0, 2**48)
@@ -78,6 +86,12 @@ def rank_states(component: str, size: int) -> st.SearchStrategy[tuple[RankState,
     )
 
 
+bundles = st.builds(BundleState, node=st.none() | st.integers(0, 5), gpus=st.floats(0, 8), cpus=st.floats(0, 8))
+groups = st.builds(
+    GroupState, id=words, name=words, state=st.sampled_from(["pending", "created"]), bundles=st.tuples(bundles)
+)
+
+
 @st.composite
 def observations(draw: st.DrawFn) -> Observation:
     seen = sorted(draw(st.sets(st.integers(0, 5), max_size=4)))
@@ -87,6 +101,7 @@ def observations(draw: st.DrawFn) -> Observation:
         source=draw(st.sampled_from(["nvml", "ray", "replay", "simulated"])),
         nodes=tuple(draw(nodes(rank)) for rank in seen),
         ranks={component: draw(rank_states(component, size)) for component, size in sizes.items()},
+        groups=tuple(draw(st.lists(groups, max_size=2))),
     )
 
 
@@ -96,7 +111,8 @@ def successions(draw: st.DrawFn) -> tuple[Observation, Observation]:
     old, new = draw(observations()), draw(observations())
     nodes = {node.rank: node for node in new.nodes} | {node.rank: node for node in old.nodes if draw(st.booleans())}
     ranks = dict(new.ranks) | {name: states for name, states in old.ranks.items() if draw(st.booleans())}
-    return old, Observation(new.time, new.source, tuple(nodes[rank] for rank in sorted(nodes)), ranks)
+    found = old.groups if draw(st.booleans()) else new.groups
+    return old, Observation(new.time, new.source, tuple(nodes[rank] for rank in sorted(nodes)), ranks, groups=found)
 
 
 def through_json(value: Any) -> Any:

@@ -218,6 +218,10 @@ def test_a_foreign_process_that_is_small_or_on_a_free_device_is_no_drift() -> No
     assert drift(plan, with_process(seen, 0, 0, foreign(memory=4 * 2**20))) == ()
 
 
+def test_a_process_of_which_nothing_is_known_may_be_ours() -> None:
+    assert drift(PLAN, with_process(SEEN, 0, 0, foreign(user=None, command=None, note="not visible here"))) == ()
+
+
 def test_a_rank_of_another_job_is_foreign() -> None:
     other = ProcessSample(9, GIB, "actor", 0, "other", "other/actor:0", "rank", actor_id="o", group="other")
     seen = replace(with_process(SEEN, 0, 0, other), job="demo")

@@ -103,3 +103,12 @@ def test_a_gpu_that_does_not_answer_leaves_a_gap() -> None:
         device = DeviceSample(0, memory_used=50, memory_total=100, utilization=7, stale=stale)
         history.record(Observation(time, "nvml", (NodeSample(0, "a", devices=(device,)),)), [0])
     assert history.series(0, 0, "memory") == (50, None)
+
+
+def test_a_period_in_which_a_node_fell_silent_keeps_what_was_seen_in_it() -> None:
+    hour = History(3, 60.0)
+    hour.record(observation(0.0, 50), [0])
+    hour.record(observation(30.0, 50, stale=True), [0])
+    assert hour.series(0, 0, "memory") == (None, None, 50)
+    hour.record(observation(60.0, 50, stale=True), [0])
+    assert hour.series(0, 0, "memory") == (None, 50, None)

@@ -1,0 +1,96 @@
+"""Alerts: values of GPUs beyond what the user wants to be told of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from placetui.observe.model import DeviceSample, NodeSample, Observation
+
+AlertKind: TypeAlias = Literal["memory_above", "temperature_above", "load_above", "load_below"]
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """From where on a value is told; None: never."""
+
+    memory_above: float | None = None
+    """Percent of a GPU's memory."""
+
+    temperature_above: float | None = None
+    """°C."""
+
+    load_above: float | None = None
+    """Percent."""
+
+    load_below: float | None = None
+    """Percent; of GPUs that somebody is on."""
+
+
+NO_THRESHOLDS = Thresholds()
+"""Nothing is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One value beyond its threshold."""
+
+    kind: AlertKind
+    message: str
+    """A sentence for a person."""
+
+    node: int
+    """Rank of the node."""
+
+    device: int
+
+
+class AlertWatch:
+    """The alerts of observation after observation: only nodes that changed are looked at again."""
+
+    def __init__(self, thresholds: Thresholds) -> None:
+        self.thresholds = thresholds
+        self._nodes: dict[int, tuple[NodeSample, tuple[Alert, ...]]] = {}
+
+    def update(self, observation: Observation) -> tuple[Alert, ...]:
+        """The alerts of a later observation, or of any other."""
+        if self.thresholds == NO_THRESHOLDS:
+            return ()
+        known, self._nodes = self._nodes, {}
+        found: list[Alert] = []
+        for node in observation.nodes:
+            before = known.get(node.rank)
+            if before is None or before[0] is not node:
+                before = node, tuple(alerts_of(node, self.thresholds))
+            self._nodes[node.rank] = before
+            found.extend(before[1])
+        return tuple(found)
+
+
+def alerts_of(node: NodeSample, thresholds: Thresholds) -> Iterator[Alert]:
+    """What is beyond its threshold on a node; values that are too old say nothing."""
+    if node.stale:
+        return
+    for device in node.devices:
+        if not device.stale:
+            for kind, value in _beyond(device, thresholds):
+                yield Alert(kind, f"{node.name} GPU {device.index}: {value}", node.rank, device.index)
+
+
+def _beyond(device: DeviceSample, thresholds: Thresholds) -> Iterator[tuple[AlertKind, str]]:
+    memory, limit = device.memory_percent, thresholds.memory_above
+    if limit is not None and memory is not None and memory > limit:
+        yield "memory_above", f"{memory:.0f}% of the memory is in use, more than {limit:g}%"
+    heat, limit = device.temperature, thresholds.temperature_above
+    if limit is not None and heat is not None and heat > limit:
+        yield "temperature_above", f"{heat} °C is more than {limit:g} °C"
+    load = device.utilization
+    if load is None:
+        return
+    limit = thresholds.load_above
+    if limit is not None and load > limit:
+        yield "load_above", f"a load of {load}% is more than {limit:g}%"
+    limit = thresholds.load_below
+    if limit is not None and load < limit and (device.processes or device.claims):
+        yield "load_below", f"a load of {load}% is less than {limit:g}%, and somebody is on it"

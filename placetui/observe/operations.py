@@ -1,0 +1,124 @@
+"""Port: what a person can ask of a cluster besides looking at it, whoever does it.
+
+By kind, what the one who does it understands; `address` (`auto`, `local`, `HOST:PORT`) goes with each of them:
+
+| kind | asks for | steps told on the way | result |
+|---|---|---|---|
+| `up` | a launch; see `placetui up --json` | as there; one with `question` waits for `answer` | `job` |
+| `ps` | the jobs | | `address`, `jobs` as in `placetui ps --json`, `troubles` by job |
+| `job` | all about `job` | | `job` as in `ps`, `plan`, `nodes`, `ranks` |
+| `down` | the end of `job`; with `look` only what it is | | `actors` and `groups` that ended; `job` as in `ps` |
+| `call` | `method` on all ranks of `component` of `job` | `result` for each rank | `results`, `failed`, `waiting` |
+| `logs` | the last `lines` of `rank` of `component` of `job`, and with `follow` what comes | `lines`, `rank` | `rank` |
+| `kill` | the end of `rank` of `component` of `job`, as in a crash | | `rank` |
+| `restart` | a new start of that rank | | `rank` |
+| `versions` | Ray here and on the cluster, for `placetui doctor` | | `ray`, `cluster`, `problem`, `hint`, `notice` |
+
+`job` gives for each rank its state (`observe.model.RankState`) and its `ip`, `gpu_ids`, `share` and `actor_id`; for
+each node also whether it is `alive`. `call` takes `args`, a list or a mapping of names, and waits `patience` seconds
+(60); a `result` has `component`, `rank` and `value`, or `error` and `traceback`. Keys of `results` and `failed` are
+ranks as text. A step `lines` has the `stream` (`out` or `err`) and its new `lines`; a step `rank` of `logs` says that
+the state has changed. `kill` with `no_restart` is for good; `restart` waits `patience` seconds (120). A result `rank`
+is its state.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+READ_ONLY = frozenset({"ps", "job", "logs", "versions"})
+"""Kinds that change nothing."""
+
+AUTO = "auto"
+"""As an address: RAY_ADDRESS, or the one cluster of this machine."""
+
+LOCAL = "local"
+"""As an address: an embedded cluster."""
+
+FOREVER = 10 * 365 * 86_400.0
+"""Seconds, for what ends when somebody wants it to."""
+
+SPARE = 3_600.0 + 600.0
+"""Seconds of an `up` besides its own: for a person to answer, and for connecting."""
+
+JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""What a job can be called."""
+
+
+def job_name(file: str) -> str:
+    """What the job of a file is called, unless somebody wants another name."""
+    stem = os.path.basename(file).partition(".")[0]
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:100] or "job"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why there is no result."""
+
+    message: str
+    hint: str = ""
+    interrupted: bool = False
+    """Whether it ended because somebody wanted it to."""
+
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """The same for programs, such as `component`, `rank`, `traceback`, `moved`; `lost` if nobody knows how it ended."""
+
+
+class Reporter(Protocol):
+    """One who waits for an operation. Called from another thread: take the value, return at once, raise nothing."""
+
+    def told(self, step: Mapping[str, Any]) -> None:
+        """How far it is."""
+
+    def finished(self, outcome: Mapping[str, Any] | Failure) -> None:
+        """It is over; called once, and nothing after it."""
+
+
+class Operation(Protocol):
+    """One that is under way. No call here waits."""
+
+    def interrupt(self) -> None:
+        """Stop it and undo what it did; `finished` tells when that is done."""
+
+    def answer(self, value: Any) -> None:
+        """Answer the question that it asked last."""
+
+
+class Operations(Protocol):
+    """Does what it is asked for. No call here waits."""
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing may be changed; empty if it may."""
+
+    def begin(self, kind: str, reporter: Reporter, *, timeout: float = 60.0, **body: Any) -> Operation:
+        """Begin something of a kind above; after `timeout` seconds it has failed."""
+
+
+class Refusing:
+    """Operations of which those that would change something are refused: read-only is a capability."""
+
+    def __init__(self, others: Operations, refusal: str) -> None:
+        self._others = others
+        self.refusal = refusal
+
+    def begin(self, kind: str, reporter: Reporter, *, timeout: float = 60.0, **body: Any) -> Operation:
+        """As asked if it changes nothing; else `reporter` hears at once that it is refused."""
+        if kind in READ_ONLY or body.get("dry_run") or (kind == "down" and body.get("look")):
+            return self._others.begin(kind, reporter, timeout=timeout, **body)
+        reporter.finished(Failure(self.refusal, hint="start placetui with --write"))
+        return Nothing()
+
+
+class Nothing:
+    """An operation that is over."""
+
+    def interrupt(self) -> None:
+        """There is nothing to stop."""
+
+    def answer(self, value: Any) -> None:
+        """There was no question."""

@@ -1,0 +1,230 @@
+"""A cluster as it is, told as a placement: what a file would have to say to give this picture.
+
+Every actor that has reserved, claims or holds GPUs has a place. Ranks keep their components; of other programs the
+actors of one class and job are a component, since that is how they are started.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TypeAlias
+
+from placetui.observe.model import Claim, NodeSample, Observation, ProcessSample
+from placetui.placement.picture import Devices, Part, Picture
+from placetui.placement.plan import SHARE_UNITS
+from placetui.placement.rewrite import shortest_rule
+from placetui.placement.topology import Node
+
+GIB = 1 << 30
+
+Seat: TypeAlias = "tuple[Devices, int | None]"
+"""A process: its GPUs, and what it has reserved of each, in 1/10000."""
+
+Family: TypeAlias = "tuple[str, str, str]"
+"""Job; component or class; and which of the two it is."""
+
+_UNSAFE = re.compile(r"[^\w.:-]+")
+_NUMBER = re.compile(r"[:_\-/. ]*[0-9]+$")
+
+
+@dataclass(slots=True)
+class _Actor:
+    """One process, and where it is."""
+
+    family: Family
+    number: int
+    """Its rank; -1 where that is not known."""
+
+    node: int
+    pid: int
+    devices: set[int] = field(default_factory=set)
+    reserved: float | None = None
+
+    @property
+    def units(self) -> int | None:
+        return None if self.reserved is None else max(1, round(self.reserved * SHARE_UNITS))
+
+
+def picture_of(observation: Observation) -> Picture:
+    """The cluster as it is; ranks of nodes that were not seen stand for nodes without GPUs."""
+    samples = {node.rank: node for node in observation.nodes}
+    nodes = tuple(_node(samples.get(rank), rank) for rank in range(1 + max(samples, default=-1)))
+    starts = [0]
+    for node in nodes:
+        starts.append(starts[-1] + node.gpus)
+    families: defaultdict[Family, list[_Actor]] = defaultdict(list)
+    for actor in _actors(observation):
+        families[actor.family].append(actor)
+    names = _names(list(families))
+    notes: list[str] = []
+    drafts: list[tuple[Family, list[Seat]]] = []
+    for family in sorted(families, key=lambda one: (one[2] != "component", one)):
+        drafts += ((family, seats) for seats in _placed(families[family], starts, names[family], notes))
+    if any(units is not None for _, seats in drafts for _, units in seats):
+        drafts = [(family, part) for family, seats in drafts for part in _even(seats)]
+    shares = _shares([seats for _, seats in drafts], notes)
+    parts: list[Part] = []
+    used: Counter[Family] = Counter()
+    for (family, seats), share in zip(drafts, shares, strict=True):
+        used[family] += 1
+        name = names[family] if used[family] == 1 else f"{names[family]}-{used[family]}"
+        processes = tuple(devices for devices, _ in seats)
+        rule = shortest_rule(processes, starts[-1], may_use_all=True)
+        parts.append(Part(name, processes, rule, share, _about(family)))
+    return Picture(nodes, tuple(parts), tuple(dict.fromkeys(notes)))
+
+
+def _node(sample: NodeSample | None, rank: int) -> Node:
+    if sample is None:
+        return Node(0, name=f"node{rank}")
+    sizes = {device.memory_total for device in sample.devices}
+    total = sizes.pop() if len(sizes) == 1 else None
+    gpus = 1 + max((device.index for device in sample.devices), default=-1)
+    memory = round(total / GIB, 1) if total else None
+    return Node(gpus, name=_safe(sample.name) or f"node{rank}", ip=_safe(sample.ip), memory_gib=memory or None)
+
+
+def _safe(name: str) -> str:
+    return _UNSAFE.sub("_", name).strip("_")
+
+
+def _actors(observation: Observation) -> Iterator[_Actor]:
+    """Everybody who belongs on a GPU, by node."""
+    for node in observation.nodes:
+        found: dict[object, _Actor] = {}
+        for device in node.devices:
+            for claim in device.claims:
+                actor = found.setdefault(
+                    claim.actor_id, _Actor(_family(claim), _number(claim), node.rank, claim.pid or 0)
+                )
+                actor.devices.add(device.index)
+                if claim.reserved is not None:
+                    actor.reserved = max(claim.reserved, actor.reserved or 0.0)
+            for process in device.processes:
+                if process.kind not in ("rank", "actor"):
+                    continue
+                # Where nobody asked Ray, ranks are known by their processes only.
+                key = process.actor_id or (process.job, process.component, process.rank, process.actor)
+                actor = found.setdefault(key, _Actor(_family(process), _number(process), node.rank, process.pid))
+                actor.devices.add(device.index)
+        yield from found.values()
+
+
+def _number(one: Claim | ProcessSample) -> int:
+    return -1 if one.component is None or one.rank is None else one.rank
+
+
+def _family(one: Claim | ProcessSample) -> Family:
+    job = one.job or ""
+    if one.component is not None:
+        return job, one.component, "component"
+    class_name = one.class_name if isinstance(one, Claim) else None
+    # Without a class, actors that differ in a number at the end are of one kind.
+    return job, class_name or _NUMBER.sub("", one.actor or "") or "actor", "class"
+
+
+def _about(family: Family) -> str:
+    job, name, what = family
+    return f"{what} {name}{f', job {job}' if job else ''}"
+
+
+def _names(families: Sequence[Family]) -> dict[Family, str]:
+    """A name for each: those that several jobs use have the job in it."""
+    wanted = {family: _safe(family[1]).replace(":", "_") or "actor" for family in families}
+    shared = Counter(wanted.values())
+    found: dict[Family, str] = {}
+    for family, name in wanted.items():
+        if shared[name] > 1:
+            name = f"{name}-{_safe(family[0]).replace(':', '_') or 'job'}"
+        while name in found.values():
+            name += "x"
+        found[family] = name
+    return found
+
+
+def _placed(actors: Sequence[_Actor], starts: Sequence[int], name: str, notes: list[str]) -> list[list[Seat]]:
+    """The processes of a family, in as few lists as rules need for them."""
+    ranked = sorted(actors, key=lambda one: (one.number, one.node, sorted(one.devices), one.pid))
+    seats: list[Seat] = []
+    for actor in ranked:
+        runs = list(_runs(sorted(starts[actor.node] + index for index in actor.devices)))
+        if len(runs) > 1:
+            notes.append(f"{name}: a process on GPUs that are not neighbours stands as several")
+        seats += ((run, actor.units) for run in runs)
+    if all(_follows(before, after) for (before, _), (after, _) in pairwise(seats)):
+        return [seats]
+    if ranked[0].number >= 0:
+        notes.append(f"{name}: ranks are numbered anew, in the order of their GPUs")
+    lists: list[list[Seat]] = []
+    for seat in sorted(seats, key=lambda one: one[0]):
+        fitting = next((one for one in lists if _follows(one[-1][0], seat[0])), None)
+        if fitting is None:
+            lists.append([seat])
+        else:
+            fitting.append(seat)
+    return lists
+
+
+def _even(seats: list[Seat]) -> list[list[Seat]]:
+    """Processes apart, where no one share of their component gives each what it has reserved.
+
+    A rank has the share of its component, divided by the number of its ranks on the device.
+    """
+    if _component_units(seats) is not None:
+        return [seats]
+    apart: dict[tuple[int | None, int], list[Seat]] = {}
+    together = Counter(seats)
+    for seat in seats:
+        apart.setdefault((seat[1], together[seat]), []).append(seat)
+    return list(apart.values())
+
+
+def _component_units(seats: Sequence[Seat]) -> int | None:
+    """The share of a component that gives each process its own; 0: nobody has reserved any, None: there is none."""
+    together = Counter(devices for devices, _ in seats)
+    wanted = {(-1 if units is None else units) * together[devices] for devices, units in seats}
+    return max(0, wanted.pop()) if len(wanted) == 1 else None
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[Devices]:
+    run = [numbers[0]]
+    for number in numbers[1:]:
+        if number != run[-1] + 1:
+            yield tuple(run)
+            run = []
+        run.append(number)
+    yield tuple(run)
+
+
+def _follows(before: Devices, after: Devices) -> bool:
+    """Whether a rule can name one right after the other."""
+    return after[0] > before[-1] or (before == after and len(after) == 1)
+
+
+def _shares(parts: Sequence[Sequence[Seat]], notes: list[str]) -> list[int | None]:
+    """A share for each part; those that have reserved nothing get what others leave."""
+    nothing: list[int | None] = [None] * len(parts)
+    held: Counter[int] = Counter()
+    others: Counter[int] = Counter()
+    for seats in parts:
+        for devices, units in seats:
+            for device in devices:
+                held[device] += units or 0
+                others[device] += units is None
+    if not any(held.values()):
+        return nothing
+    found: list[int | None] = []
+    for seats in parts:
+        own = _component_units(seats) or 0
+        if not own:
+            left = min((SHARE_UNITS - held[one]) // others[one] for devices, _ in seats for one in devices)
+            own = left * max(Counter(seats).values())
+        found.append(own)
+    if max(held.values()) <= SHARE_UNITS and all(own is not None and 0 < own <= SHARE_UNITS for own in found):
+        return found
+    notes.append("the shares are not those reserved: together they would be more than a GPU")
+    return nothing

@@ -1,0 +1,79 @@
+"""From the JSON of a plan back to a plan: what a job's record says is where, whatever became of its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from placetui.placement.placements import FIELDS, Placement
+from placetui.placement.plan import GPU, NODE, SHARE_UNITS, Component, Plan, PlanNode, Rule
+
+RULE = "as recorded"
+"""Stands where the file's rule would: the JSON has none."""
+
+
+def plan_from_dict(value: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]] = ()) -> Plan:
+    """What `Plan.to_dict` gave, as far as it tells: rules, problems and launch settings are not in it.
+
+    Args:
+        value: Also after a way through JSON.
+        nodes: What is known of the nodes beyond that, by `rank`: `ip`.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    try:
+        kinds: dict[str, str] = {}
+        units: dict[tuple[str, int], int | None] = {}
+        of_rank: dict[tuple[str, int], str] = {}
+        for device in value["devices"]:
+            for one in device["occupants"]:
+                rank = one["component"], one["rank"]
+                units[rank] = None if one["share"] is None else round(one["share"] * SHARE_UNITS)
+                of_rank[rank] = device["kind"]
+        components = {}
+        for name, part in value["components"].items():
+            placements = tuple(Placement(**{field: one[field] for field in FIELDS}) for one in part["placements"])
+            for one in placements:
+                kind = of_rank.get((name, one.rank), GPU)
+                if kind not in (GPU, NODE):
+                    kinds[one.node_group_label] = kind
+            components[name] = Component(
+                name,
+                Rule(RULE, ()),
+                part["strategy"],
+                placements,
+                None if part["share"] is None else round(part["share"] * SHARE_UNITS),
+                tuple(units.get((name, one.rank)) for one in placements),
+            )
+        return Plan(
+            value["source"],
+            value["mode"],
+            value["placement_mode"],
+            value["topology_source"],
+            _nodes(value, {int(one["rank"]): one for one in nodes}),
+            components,
+            group_kinds=kinds,
+        )
+    except (KeyError, TypeError, AttributeError) as problem:
+        raise ValueError(f"not a plan: {type(problem).__name__} {problem}") from problem
+
+
+def _nodes(value: Mapping[str, Any], known: Mapping[int, Mapping[str, Any]]) -> tuple[PlanNode, ...]:
+    accelerators = {
+        one["cluster_node_rank"]: one["accelerator_type"]
+        for part in value["components"].values()
+        for one in part["placements"]
+    }
+    return tuple(
+        PlanNode(
+            rank=node["rank"],
+            name=node["name"],
+            ip=str(known.get(node["rank"], {}).get("ip") or ""),
+            gpus=node["gpus"],
+            accelerator=accelerators.get(node["rank"], "NV_GPU" if node["gpus"] else "NO_ACCEL"),
+            groups=tuple(node["groups"]),
+            hardware=dict(node["hardware"]),
+        )
+        for node in value["nodes"]
+    )

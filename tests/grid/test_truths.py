@@ -1,0 +1,93 @@
+"""What the inspector says of a device when plan, books and memory do not agree; and how it has been."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from placetui.grid import Place, plain
+from placetui.grid.inspector import inspect
+from placetui.observe.history import History
+from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample
+from placetui.placement.plan import GPU, NODE, Plan
+from placetui.placement.resolve import resolve
+from placetui.placement.topology import Node
+
+GIB = 1 << 30
+
+
+def plan() -> Plan:
+    return resolve({"cluster": {"num_nodes": 1, "component_placement": {"actor": "0-3"}}}, [Node(4)])
+
+
+def seen(*claims: Claim, processes: tuple[ProcessSample, ...] = ()) -> Observation:
+    device = DeviceSample(
+        0, memory_used=40 * GIB, memory_total=80 * GIB, utilization=50, processes=processes, claims=claims
+    )
+    node = NodeSample(0, "gpu-0", devices=(device,), cpu_percent=12.4, memory_used=100 * GIB, memory_total=512 * GIB)
+    return Observation(1e6, "ray", (node,))
+
+
+def lines(observation: Observation, place: Place | None = None, *, compact: bool = False, **more: object) -> list[str]:
+    found = inspect(
+        plan(),
+        place or Place(0, GPU, 0),
+        locate=lambda _: None,
+        width=110,
+        observation=observation,
+        compact=compact,
+        **more,  # type: ignore[arg-type]
+    )
+    return [plain(line) for line in found.lines]
+
+
+@pytest.mark.parametrize(
+    ("claim", "memory", "said"),
+    [
+        (
+            Claim("a", "T", 7, None, None, "04", 0.5, False),
+            None,
+            "T of job 04 reserved .50, not claimed, holds nothing",
+        ),
+        (Claim("a", "T", 7, None, None, None, None, True), 3 * GIB, "T nothing reserved, claimed, holds 3.0 GiB"),
+        (Claim("a", "T", 7, None, None, None, None), GIB, "T nothing reserved, not claimed, holds 1.0 GiB"),
+        (Claim("a", "x/actor:0", 7, "actor", 0, "x", 0.8, True), None, "A0 reserved .80, claimed, holds nothing"),
+    ],
+)
+def test_the_three_truths_stand_side_by_side_where_they_disagree(claim: Claim, memory: int | None, said: str) -> None:
+    process = ProcessSample(7, memory, actor="T", kind="actor", actor_id="a")
+    text = "\n".join(lines(seen(claim, processes=(process,) if memory is not None else ())))
+    assert f"books  {said}" in text
+
+
+def test_where_they_agree_nothing_is_said() -> None:
+    claim = Claim("a", "x/actor:0", 7, "actor", 0, "x", 0.8, True)
+    process = ProcessSample(7, GIB, "actor", 0, "x", kind="rank", actor_id="a")
+    assert "books" not in "\n".join(lines(seen(claim, processes=(process,))))
+
+
+def test_what_is_wrong_comes_first() -> None:
+    wrong = ["eve is on gpu-0 GPU 0", "it is hot"]
+    found = lines(seen(), notices=wrong)
+    assert [line.strip() for line in found[1:3]] == ["! eve is on gpu-0 GPU 0", "! it is hot"]
+    short = lines(seen(), notices=wrong, compact=True)
+    assert short[1] == "! eve is on gpu-0 GPU 0 (and 1 more)"
+    assert len(short) <= 4
+
+
+def test_the_minute_and_the_hour_have_a_curve_each() -> None:
+    minute, hour = History(), History(60, 60.0)
+    for seconds in range(0, 600, 10):
+        later = replace(seen(), time=1e6 + seconds)
+        for history in (minute, hour):
+            history.record(later, [0])
+    text = "\n".join(lines(seen(), history=minute, hour=hour))
+    assert "minute " in text
+    assert "hour   " in text
+    assert text.count("memory ·") == 2
+
+
+def test_a_node_says_how_its_cpu_and_ram_are() -> None:
+    for place in (Place(0, GPU, 0), Place(0, NODE, 0)):
+        assert any("CPU 12% · RAM 100 of 512 GiB" in line for line in lines(seen(), place))

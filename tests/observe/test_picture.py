@@ -1,0 +1,183 @@
+"""A cluster as it is, and the file that gives the same picture."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placetui.document import Document, Wishes, plan_document
+from placetui.document.picture_file import picture_text
+from placetui.observe.layout import layout_of
+from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample
+from placetui.observe.picture import picture_of
+from placetui.observe.simulate import Simulation, SimulationOptions
+from placetui.observe.whereabouts import Whereabouts
+from placetui.placement.picture import Picture
+from placetui.placement.plan import GPU, Plan
+from placetui.placement.resolve import make_plan, resolve
+from placetui.placement.topology import Node
+
+GIB = 1 << 30
+
+
+def seen(*nodes: tuple[DeviceSample, ...]) -> Observation:
+    samples = tuple(NodeSample(rank, f"gpu-{rank}", f"10.0.0.{rank}", devices=d) for rank, d in enumerate(nodes))
+    return Observation(1.0, "ray", samples)
+
+
+def seats_of(picture: Picture) -> dict[int, list[tuple[str, int]]]:
+    """By GPU, numbered through the cluster, the components and ranks on it."""
+    found: dict[int, list[tuple[str, int]]] = {}
+    for part in picture.parts:
+        for rank, devices in enumerate(part.processes):
+            for device in devices:
+                found.setdefault(device, []).append((part.name, rank))
+    return found
+
+
+def opened(picture: Picture) -> Plan:
+    plan = plan_document(Document(picture_text(picture, "as seen on gpu-0"), "seen.yaml"), Wishes())
+    assert [problem.message for problem in plan.problems if problem.severity == "error"] == []
+    return plan
+
+
+def seats(plan: Plan) -> dict[int, list[tuple[str, int]]]:
+    found: dict[int, list[tuple[str, int]]] = {}
+    gpus = [device for device in plan.devices if device.kind == GPU]
+    for number, device in enumerate(gpus):
+        if device.occupants:
+            found[number] = [(one.component, one.rank) for one in device.occupants]
+    return found
+
+
+def device(index: int, *claims: Claim, total: int = 80 * GIB) -> DeviceSample:
+    return DeviceSample(index, memory_total=total, claims=claims)
+
+
+def claim(name: str, reserved: float | None = None, job: str = "04", **more: object) -> Claim:
+    return Claim(name, name, 7, None, None, job, reserved, reserved is None, **more)  # type: ignore[arg-type]
+
+
+def test_actors_of_one_class_and_job_are_a_component() -> None:
+    two = tuple(device(i, claim(f"t{i}", 0.8, class_name="Trainer"), claim(f"e{i // 2}", 0.2)) for i in range(4))
+    picture = picture_of(seen(two))
+    assert {part.name: (part.rule, part.units) for part in picture.parts} == {
+        "Trainer": ("all", 8000),
+        "e": ("all:0-1", 2000),
+    }
+    assert picture.notes == ()
+    plan = opened(picture)
+    assert plan.devices[0].total_share == 1.0
+    assert "# class Trainer, job 04" in picture_text(picture)
+
+
+def test_ranks_keep_their_numbers_and_jobs_their_names() -> None:
+    def rank(job: str, number: int) -> Claim:
+        return Claim(f"{job}{number}", f"{job}/actor:{number}", 1, "actor", number, job, 0.5, True)
+
+    picture = picture_of(seen((device(0, rank("a", 0), rank("b", 1)), device(1, rank("a", 1), rank("b", 0)))))
+    assert {part.name: part.rule for part in picture.parts} == {"actor-a": "all", "actor-b": "all"}
+    assert picture.notes == ("actor-b: ranks are numbered anew, in the order of their GPUs",)
+    opened(picture)
+
+
+def test_nodes_are_as_they_were_seen_and_gaps_are_kept() -> None:
+    first, last = (device(0), device(1)), (device(0, total=0),)
+    nodes = (NodeSample(0, "gpu-a", "10.0.0.1", devices=first), NodeSample(3, "no", "10.0.0.9", devices=last))
+    plan = opened(picture_of(Observation(1.0, "ray", nodes)))
+    assert [(node.name, node.ip, node.gpus, node.memory_gib) for node in plan.nodes] == [
+        ("gpu-a", "10.0.0.1", 2, 80.0),
+        ("node1", "", 0, None),
+        ("node2", "", 0, None),
+        ("no", "10.0.0.9", 1, None),
+    ]
+    assert dict(plan.components) == {}
+
+
+def test_one_that_reserves_nothing_gets_what_is_left() -> None:
+    one = device(0, claim("x", 0.6, class_name="X"), claim("y", None, class_name="Y"))
+    assert {part.name: part.units for part in picture_of(seen((one,))).parts} == {"X": 6000, "Y": 4000}
+    full = device(0, claim("x", 1.0, class_name="X"), claim("y", None, class_name="Y"))
+    picture = picture_of(seen((full,)))
+    assert [part.units for part in picture.parts] == [None, None]
+    assert picture.notes == ("the shares are not those reserved: together they would be more than a GPU",)
+    opened(picture)
+
+
+def test_gpus_that_are_not_neighbours_are_said() -> None:
+    wide = claim("w", 1.0, class_name="Wide")
+    picture = picture_of(seen((device(0, wide), device(1), device(2, wide))))
+    assert picture.notes == ("Wide: a process on GPUs that are not neighbours stands as several",)
+    assert seats(opened(picture)) == {0: [("Wide", 0)], 2: [("Wide", 1)]}
+
+
+def test_strangers_and_memory_without_a_process_have_no_place() -> None:
+    processes = (ProcessSample(1, GIB, command="python"), ProcessSample(0, GIB, kind="gone"))
+    assert picture_of(seen((DeviceSample(0, processes=processes),))).parts == ()
+
+
+def test_a_simulated_job_gives_the_file_it_was_made_from() -> None:
+    rules = {"actor": "0-7", "rollout": "0-1:0,2-3:1,4-5:2,6-7:3", "env": "2-3:0-3"}
+    made = resolve({"cluster": {"num_nodes": 2, "component_placement": rules}}, [Node(4)] * 2)
+    simulation = Simulation(layout_of(made), SimulationOptions(rank_dies_every=None, node_stale_every=None))
+    simulation.step(0.0)
+    plan = opened(picture_of(simulation.step(30.0)))
+    assert {number: sorted(held) for number, held in seats(plan).items()} == {
+        number: sorted(held) for number, held in seats(made).items()
+    }
+
+
+def test_a_quick_look_tells_who_moved_and_not_who_holds_more() -> None:
+    one = device(0, claim("x", 0.5))
+    watch, first = Whereabouts(), seen((one, device(1)), (device(0),))
+    assert watch.moved(first)
+    assert not watch.moved(first)
+    fuller = replace(one, memory_used=9 * GIB)
+    assert not watch.moved(seen((fuller, device(1)), (device(0),)))
+    assert watch.moved(seen((device(0), replace(one, index=1)), (device(0),)))
+    assert watch.moved(seen((device(0), replace(one, index=1))))
+
+
+NAMES = st.sampled_from(["Trainer", "no", "1e3", "a:b", "über actor", "${x}", "- x", "#", "", "x/rank:3"])
+ACTORS = st.lists(
+    st.tuples(
+        st.integers(0, 2),  # node
+        st.sets(st.integers(0, 3), min_size=1, max_size=4),
+        NAMES,
+        st.sampled_from(["", "04", "my job"]),
+        st.sampled_from([None, 0.1, 0.25, 0.3333, 1.0]),
+        st.sampled_from([None, 0, 1, 2, 5]),
+    ),
+    max_size=14,
+)
+
+
+@given(ACTORS)
+def test_the_text_resolves_to_the_same_picture(
+    actors: list[tuple[int, set[int], str, str, float | None, int | None]],
+) -> None:
+    claims: dict[tuple[int, int], list[Claim]] = {}
+    for number, (node, devices, name, job, reserved, rank) in enumerate(actors):
+        for index in devices:
+            component = None if rank is None else name or "c"
+            one = Claim(str(number), name, number, component, rank, job or None, reserved, reserved is None)
+            claims.setdefault((node, index), []).append(one)
+    nodes = (tuple(device(index, *claims.get((node, index), ())) for index in range(4)) for node in range(3))
+    picture = picture_of(seen(*nodes))
+    plan = opened(picture)
+    # What is opened is the picture, rank by rank; and the same as what its values say.
+    assert {number: sorted(held) for number, held in seats(plan).items()} == {
+        number: sorted(held) for number, held in seats_of(picture).items()
+    }
+    assert seats(make_plan(picture.config(), topology_source="file")) == seats(plan)
+    # The picture is what was seen: on each GPU as many processes, with the shares they have reserved.
+    assert {number: len(held) for number, held in seats_of(picture).items()} == {
+        4 * node + index: len(held) for (node, index), held in claims.items()
+    }
+    if not picture.notes and all(entry[4] is not None for entry in actors):
+        for (node, index), held in claims.items():
+            occupants = plan.devices_of(node)[index].occupants
+            assert Counter(one.share for one in occupants) == Counter(one.reserved for one in held)
