@@ -8,7 +8,8 @@ from typing import Any
 
 from placetui.bridge.child import run
 from placetui.observe.model import Observation
-from placetui.telemetry.sampler import PATIENCE, NodeSampler
+from placetui.telemetry.driver import driver
+from placetui.telemetry.sampler import OUTDATED, PATIENCE, NodeSampler
 
 
 class NodeObserver:
@@ -23,10 +24,9 @@ class NodeObserver:
         """No nodes while nothing is known yet, for two seconds at most."""
         node = self._sampler.read(min(PATIENCE, max(0.0, deadline - time.monotonic())))
         if self._sampler.outdated:
-            # The bridge starts another one, which loads the library anew.
-            raise SystemExit("the NVIDIA driver was updated: reading it from a new process")
+            raise SystemExit(OUTDATED)
         return Observation(time.time(), "nvml", () if node is None else (node,))
 
 
 if __name__ == "__main__":
-    run({"nvml": NodeObserver})
+    run({"nvml": NodeObserver}, jobs={"driver": driver})

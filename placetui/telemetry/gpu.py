@@ -32,7 +32,7 @@ class Gpu:
 
         self._nvml = nvml
         self._handle: Handle = None
-        self._name: str | None = None
+        self.name: str | None = None
         self._parts: list[_Part] = []
 
     def reopen(self) -> None:
@@ -47,10 +47,10 @@ class Gpu:
             samples = tuple([part.read(now) for part in self._parts])
         except NvmlFailure as failure:
             self.lost = failure.code in LOST
-            return (DeviceSample(self.index, self.uuid, self._name, error=str(failure)),)
+            return (DeviceSample(self.index, self.uuid, self.name, error=str(failure)),)
         self.lost = False
         return samples or (
-            DeviceSample(self.index, self.uuid, self._name, error="divided by MIG, and there is no instance"),
+            DeviceSample(self.index, self.uuid, self.name, error="divided by MIG, and there is no instance"),
         )
 
     def _find(self) -> None:
@@ -58,10 +58,10 @@ class Gpu:
         nvml = self._nvml
         # Its place in NVML's list may be another one since it was seen first.
         handle = nvml.by_index(self.index) if self.uuid is None else nvml.by_uuid(self.uuid)
-        self.uuid, self._name = nvml.uuid(handle), nvml.name(handle)
+        self.uuid, self.name = nvml.uuid(handle), nvml.name(handle)
         instances = nvml.instances(handle)
         if instances is None:
-            self._parts = [_Part(self, nvml, handle, self.uuid, self._name)]
+            self._parts = [_Part(self, nvml, handle, self.uuid, self.name)]
         else:
             self._parts = [_Part(self, nvml, one, nvml.uuid(one), nvml.name(one), instance=True) for one in instances]
         self._handle = handle

@@ -88,10 +88,16 @@ def _process_lists() -> tuple[tuple[str, Any], ...]:
     return ("_v3", Process), ("_v2", Process), ("", OldProcess)
 
 
+def installed_binding() -> ModuleType:
+    """The package nvidia-ml-py."""
+    return import_module("pynvml")
+
+
 class Nvml:
     """The library; loaded when it is first opened. Used by several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, find_binding: Callable[[], ModuleType] = installed_binding) -> None:
+        self._find_binding = find_binding
         self._binding: ModuleType | None = None
         self._memory_version: int | None = _MEMORY_V2
         self._new_temperature = True
@@ -103,7 +109,7 @@ class Nvml:
         """Load the library, and begin."""
         if self._binding is None:
             try:
-                self._binding = import_module("pynvml")
+                self._binding = self._find_binding()
             except ImportError as problem:
                 raise NvmlFailure(NO_BINDING) from problem
             self._process_lists = _process_lists()
@@ -112,6 +118,12 @@ class Nvml:
     def close(self) -> None:
         """End; `open` begins again."""
         self._call("nvmlShutdown")
+
+    def driver_version(self) -> str:
+        return _text(self._call("nvmlSystemGetDriverVersion"))
+
+    def library_version(self) -> str:
+        return _text(self._call("nvmlSystemGetNVMLVersion"))
 
     def count(self) -> int:
         """How many GPUs there are."""

@@ -37,18 +37,19 @@ class Processes:
 
 def _started(pid: int) -> str | None:
     """When it began, in the kernel's own count."""
-    stat = _read(f"/proc/{pid}/stat")
+    stat = read_file(f"/proc/{pid}/stat")
     # The name before the last bracket may hold anything.
     fields = stat.rpartition(")")[2].split()
     return fields[19] if len(fields) > 19 else None
 
 
 def _identity(pid: int) -> Identity:
-    return Identity(_user(pid), _command(pid))
+    return Identity(user_of(pid), command_of(pid))
 
 
-def _user(pid: int) -> str | None:
-    for line in _read(f"/proc/{pid}/status").splitlines():
+def user_of(pid: int, proc: str = "/proc") -> str | None:
+    """Name of the user whose process it is, or his number; None if it cannot be seen."""
+    for line in read_file(f"{proc}/{pid}/status").splitlines():
         if line.startswith("Uid:"):
             number = int(line.split()[2])
             try:
@@ -61,17 +62,19 @@ def _user(pid: int) -> str | None:
     return None
 
 
-def _command(pid: int) -> str | None:
-    words = _read(f"/proc/{pid}/cmdline").replace("\0", " ").strip()
+def command_of(pid: int, proc: str = "/proc") -> str | None:
+    """Its title or command line; None if it cannot be seen."""
+    words = read_file(f"{proc}/{pid}/cmdline").replace("\0", " ").strip()
     if not words:
-        name = _read(f"/proc/{pid}/comm").strip()
+        name = read_file(f"{proc}/{pid}/comm").strip()
         words = f"[{name}]" if name else ""
     return words[:MOST_CHARACTERS] or None
 
 
-def _read(path: str) -> str:
+def read_file(path: str, most: int = 4096) -> str:
+    """The beginning of a file; empty if it cannot be read."""
     try:
         with open(path, "rb") as file:
-            return file.read(4096).decode("utf-8", "replace")
+            return file.read(most).decode("utf-8", "replace")
     except OSError:
         return ""

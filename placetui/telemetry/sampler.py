@@ -19,6 +19,10 @@ from placetui.telemetry.crew import Crew
 from placetui.telemetry.gpu import Gpu
 from placetui.telemetry.host import Host
 from placetui.telemetry.nvml import LIB_RM_VERSION_MISMATCH, Nvml, NvmlFailure
+from placetui.telemetry.slots import Board
+
+OUTDATED = "the NVIDIA driver was updated: reading it from a new process"
+"""Why a process ends whose library does not fit the driver any more; the bridge starts another one."""
 
 HURRY = 0.05
 """Seconds for all GPUs one after the other, before they are read at the same time."""
@@ -56,6 +60,9 @@ class NodeSampler:
     def __init__(self, rank: int = 0, nvml: Nvml | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.outdated = False
         """Whether another driver was loaded than the one whose library this process has: only a new one can read it."""
+
+        self.boards: tuple[Board, ...] = ()
+        """What `read` gave, by GPU as NVML lists them."""
 
         self._rank = rank
         self._nvml = nvml or Nvml()
@@ -184,8 +191,11 @@ class NodeSampler:
 
     def _compose(self, now: float) -> NodeSample:
         devices: list[DeviceSample] = []
-        for seat in self._seats:
-            for sample in self._samples_of(seat, now):
+        self.boards = tuple(
+            Board(seat.gpu.index, seat.gpu.uuid, seat.gpu.name, self._samples_of(seat, now)) for seat in self._seats
+        )
+        for board in self.boards:
+            for sample in board.samples:
                 # GPUs that are divided make the later ones move up.
                 place = len(devices)
                 devices.append(sample if sample.index == place else replace(sample, index=place))
