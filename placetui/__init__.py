@@ -23,9 +23,16 @@ if TYPE_CHECKING:
     from placetui.placement.strategies import NodePlacementStrategy as NodePlacementStrategy
     from placetui.placement.strategies import PackedPlacementStrategy as PackedPlacementStrategy
     from placetui.placement.strategies import PlacementStrategy as PlacementStrategy
+
+    # When it runs, it is the one of `runtime.cluster`; strategies take any, so their types name the pure one.
     from placetui.placement.topology import Cluster as Cluster
     from placetui.placement.topology import Node as Node
+    from placetui.runtime.attach import attach as attach
+    from placetui.runtime.errors import ClusterError as ClusterError
+    from placetui.runtime.groups import GroupError as GroupError
     from placetui.runtime.shell import node_ip_and_free_port as node_ip_and_free_port
+    from placetui.runtime.slime_groups import create_placement_groups as create_placement_groups
+    from placetui.runtime.worker import Worker as Worker
 
 _HOMES = {
     "placetui.document.planning": ("load",),
@@ -42,8 +49,14 @@ _HOMES = {
         "PackedPlacementStrategy",
         "PlacementStrategy",
     ),
-    "placetui.placement.topology": ("Cluster", "Node"),
+    "placetui.placement.topology": ("Node",),
+    "placetui.runtime.attach": ("attach",),
+    "placetui.runtime.cluster": ("Cluster",),
+    "placetui.runtime.errors": ("ClusterError",),
+    "placetui.runtime.groups": ("GroupError",),
     "placetui.runtime.shell": ("node_ip_and_free_port",),
+    "placetui.runtime.slime_groups": ("create_placement_groups",),
+    "placetui.runtime.worker": ("Worker",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -41,11 +41,6 @@ def logs_dir() -> Path:
     return state_dir() / "logs"
 
 
-def cache_dir() -> Path:
-    """What may be deleted at any time: `~/.cache/placetui`."""
-    return _base("XDG_CACHE_HOME", ".cache") / NAME
-
-
 def make_private(directory: Path) -> Path:
     """Create a directory that is about to be written to, closed to other users; return it.
 

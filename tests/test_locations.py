@@ -15,7 +15,6 @@ ALL = (
     locations.state_dir,
     locations.state_file,
     locations.logs_dir,
-    locations.cache_dir,
 )
 
 
@@ -25,18 +24,16 @@ def test_the_xdg_directories_are_used(quiet_environment: Path) -> None:
     assert locations.themes_dir() == home / "config" / "placetui" / "themes"
     assert locations.state_file() == home / "state" / "placetui" / "state.json"
     assert locations.logs_dir() == home / "state" / "placetui" / "logs"
-    assert locations.cache_dir() == home / "cache" / "placetui"
 
 
 @pytest.mark.parametrize("value", ["", "relative/path"])
 def test_without_a_usable_variable_the_home_directory_decides(
     value: str, quiet_environment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, value)
     assert locations.config_dir() == quiet_environment / ".config" / "placetui"
     assert locations.state_dir() == quiet_environment / ".local" / "state" / "placetui"
-    assert locations.cache_dir() == quiet_environment / ".cache" / "placetui"
 
 
 def test_asking_creates_nothing(quiet_environment: Path) -> None:

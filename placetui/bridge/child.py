@@ -21,7 +21,7 @@ from placetui.bridge.stream import Stream
 from placetui.bridge.work import Jobs, Workshop
 from placetui.observe.layout import Layout
 from placetui.observe.model import Observation
-from placetui.observe.ports import Observer
+from placetui.observe.ports import CONNECTED, NoObservation, Observer, Status
 from placetui.observe.simulate import Simulation, SimulationOptions
 
 Services: TypeAlias = "Mapping[str, Callable[[Mapping[str, Any]], Observer]]"
@@ -86,6 +86,9 @@ class Child:
         """Numbers of requests that nobody waits for any more, later than the one handled last."""
 
         self._stream: Stream | None = None
+        self._told = CONNECTED
+        """How the link of the stream's observer was when it was last spoken of."""
+
         self._handlers: dict[str, Callable[[Message], None]] = {
             "start": self._start,
             "refresh": self._refresh,
@@ -177,6 +180,8 @@ class Child:
         if service is None:
             raise ProtocolError(f"there is no service {request.body['service']}")
         observer = service(request.read("options", dict))
+        self._stop(request)
+        self._told = CONNECTED
         self._stream = Stream(request.read("id", int), observer, _seconds(request))
 
     def _refresh(self, request: Message) -> None:
@@ -188,13 +193,19 @@ class Child:
             self._stream.set_interval(_seconds(request))
 
     def _stop(self, request: Message) -> None:
-        self._stream = None
+        stream, self._stream = self._stream, None
+        if stream:
+            stream.close()
 
     def _observe(self) -> None:
         if self._stream is None:
             return
         try:
             lines = [encode(Message("observation", body)) for body in self._stream.observe()]
+            self._tell(self._stream.status)
+        except NoObservation as nothing:
+            self._tell(nothing.status)
+            return
         except Exception as problem:
             # The stream goes on: what failed now may be back at the next turn.
             self._channel.send("error", message=f"{type(problem).__name__}: {problem}")
@@ -204,6 +215,12 @@ class Child:
         if self._stream.fresh:
             # A large cluster is a million objects that stay: the collector need not look at them again and again.
             gc.freeze()
+
+    def _tell(self, status: Status) -> None:
+        """Say how the observer's link is, if that is news."""
+        if status != self._told:
+            self._told = status
+            self._channel.send("status", link=status.link, message=status.message, absent=status.absent)
 
 
 def run(services: Services, grace: float = GRACE, jobs: Jobs | None = None) -> None:
@@ -222,6 +239,10 @@ def run(services: Services, grace: float = GRACE, jobs: Jobs | None = None) -> N
         child.serve()
     except BrokenPipeError:
         pass
+    except SystemExit as wish:
+        # Somebody in it wants a new process, and says why.
+        sys.stderr.write(f"{wish}\n")
+        code = 1
     except BaseException as problem:
         sys.excepthook(type(problem), problem, problem.__traceback__)
         code = 1

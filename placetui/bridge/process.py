@@ -35,7 +35,9 @@ class Log:
     """A file that only its owner can read, for what the child prints; gone at the end if there was nothing."""
 
     def __init__(self, directory: Path) -> None:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Not by `parents=True`, which would leave those open to others.
+        for missing in [one for one in (*reversed(directory.parents), directory) if not one.exists()]:
+            missing.mkdir(mode=0o700, exist_ok=True)
         self.descriptor, name = tempfile.mkstemp(prefix="child-", suffix=".log", dir=directory)
         self.path = Path(name)
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from placetui.bridge.calls import BridgeLost
 from placetui.bridge.client import Bridge
@@ -16,7 +16,8 @@ from placetui.observe.codec import CodecError
 from placetui.observe.delta import NOTHING, changed_nodes
 from placetui.observe.layout import layout_of
 from placetui.observe.model import Source
-from placetui.observe.ports import Status, Subscriber, Update
+from placetui.observe.operations import AUTO
+from placetui.observe.ports import Link, Status, Subscriber, Update
 from placetui.observe.simulate import SimulationOptions
 
 if TYPE_CHECKING:
@@ -24,17 +25,29 @@ if TYPE_CHECKING:
 
 START_TIMEOUT = 60.0
 
+SETTLE_AGAIN = 5.0
+"""Seconds that the nodes of a cluster have to answer a new child before it shows something."""
+
 
 class BridgeSource:
     """A `ClusterSource` over a bridge, which stays its owner's: closing the source only ends the stream."""
 
     def __init__(
-        self, bridge: Bridge, name: Source, service: str, options: Mapping[str, Any], interval: float = 1.0
+        self,
+        bridge: Bridge,
+        name: Source,
+        service: str,
+        options: Mapping[str, Any],
+        interval: float = 1.0,
+        options_again: Mapping[str, Any] | None = None,
     ) -> None:
         self.name: Source = name
         self._bridge = bridge
         self._service = service
         self._options = options
+        self._options_again = options_again or {}
+        """Other options for a child that takes the place of one that was lost."""
+
         self._interval = interval
         self._paused = False
         self._subscriber: Subscriber | None = None
@@ -82,8 +95,10 @@ class BridgeSource:
         """A message of the child."""
         if message.kind == "observation":
             self._observed(message)
-        elif message.kind in ("error", "status"):
+        elif message.kind == "error":
             self._report(str(message.body.get("message", "")))
+        elif message.kind == "status":
+            self._observer_said(message.body)
 
     def status_changed(self, status: Status) -> None:
         """The link to the child changed: each new child has to be told what to do."""
@@ -91,9 +106,8 @@ class BridgeSource:
         self._status = status
         if new:
             self._refreshing = False
-            self._ask(
-                "start", timeout=START_TIMEOUT, service=self._service, options=self._options, seconds=self._seconds
-            )
+            options = {**self._options, **(self._options_again if status.restarts else {})}
+            self._ask("start", timeout=START_TIMEOUT, service=self._service, options=options, seconds=self._seconds)
         self._tell_status(status)
 
     @property
@@ -138,6 +152,12 @@ class BridgeSource:
         if problem and not isinstance(problem, BridgeLost):
             self._report(str(problem))
 
+    def _observer_said(self, body: Mapping[str, Any]) -> None:
+        """How the child's own link to the cluster is; the child itself is there all the time."""
+        link: Link = body["link"] if body.get("link") in get_args(Link) else self._status.link
+        said = Status(link, str(body.get("message", "")), absent=bool(body.get("absent")))
+        self._tell_status(replace(said, restarts=self._status.restarts))
+
     def _report(self, message: str) -> None:
         self._tell_status(replace(self._status, message=message))
 
@@ -158,3 +178,32 @@ def simulated_source(
 def nvml_source(bridge: Bridge, interval: float = 1.0) -> BridgeSource:
     """The GPUs of this node, as node 0, over a bridge to `NVML_CHILD`."""
     return BridgeSource(bridge, "nvml", "nvml", {}, interval)
+
+
+def ray_source(
+    bridge: Bridge,
+    address: str = AUTO,
+    *,
+    job: str = "",
+    mode: str = "",
+    nodes: int = 0,
+    sample: bool = True,
+    settle: float = 0.0,
+    interval: float = 1.0,
+) -> BridgeSource:
+    """A Ray cluster, over a bridge to the process with Ray in it.
+
+    Args:
+        bridge: Best one of its own: when the head of the cluster dies, Ray may take the process with it.
+        address: `auto` or `HOST:PORT`. With `auto` and no cluster on this machine, the status is `absent`.
+        job: The job whose ranks are watched; empty for none.
+        mode: Of the plan; a slime file has another order of nodes.
+        nodes: How many nodes the plan has: those are shown also when they have no GPU.
+        sample: Whether samplers may be started on the nodes, which read the memory of their GPUs.
+        settle: Seconds for which the first observation may be held back until every node has answered.
+        interval: Seconds between observations.
+    """
+    options = {"address": address, "job": job, "mode": mode, "nodes": nodes, "sample": sample, "settle": settle}
+    # A new child knows no memory at first: what the one before has shown stands until it does.
+    again = {"settle": max(settle, SETTLE_AGAIN) if sample else settle}
+    return BridgeSource(bridge, "ray", "ray", options, interval, again)

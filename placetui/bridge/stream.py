@@ -9,7 +9,7 @@ from typing import Any
 from placetui.observe.codec import CodecError, decode_delta, encode_delta
 from placetui.observe.delta import NOTHING, apply, changes, parts
 from placetui.observe.model import Observation
-from placetui.observe.ports import Observer
+from placetui.observe.ports import CONNECTED, Observer, Status
 
 NODES_PER_MESSAGE = 256
 """A message of this many nodes takes a reader some tens of milliseconds."""
@@ -34,6 +34,18 @@ class Stream:
     def fresh(self) -> bool:
         """Whether only one observation was sent so far."""
         return self._sent == 1
+
+    @property
+    def status(self) -> Status:
+        """What the observer says of its link."""
+        status = getattr(self._observer, "status", CONNECTED)
+        return status if isinstance(status, Status) else CONNECTED
+
+    def close(self) -> None:
+        """Let the observer end what it has begun, if it has a way to."""
+        close = getattr(self._observer, "close", None)
+        if close is not None:
+            close()
 
     def wait(self) -> float | None:
         """Seconds until the next observation is due; None while the stream rests."""

@@ -1,7 +1,9 @@
-"""The child process with Ray in it: `up`, `ps` and `down` for whoever holds the other end of the pipe."""
+"""The child process with Ray in it: all that can be asked of a cluster, for who holds the other end of the pipe."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
@@ -9,10 +11,17 @@ from typing import Any
 from placetui.bridge.child import SimulatedObserver, run
 from placetui.bridge.work import Work
 from placetui.runtime import jobs, records
+from placetui.runtime.calling import call
 from placetui.runtime.connect import open_head, resolve_address
-from placetui.runtime.errors import ClusterError
+from placetui.runtime.ending import kill, restart
+from placetui.runtime.errors import ClusterError, ClusterLost
+from placetui.runtime.guard import abandoned
+from placetui.runtime.logs import logs
+from placetui.runtime.observer import RayObserver
 from placetui.runtime.private import Head
+from placetui.runtime.targets import describe
 from placetui.runtime.up import up
+from placetui.runtime.versions import versions
 
 
 class Looker:
@@ -33,7 +42,11 @@ class Looker:
         except ClusterError:
             self.close()
             raise
-        return {"address": self._head.address, "jobs": [job.to_dict() for job in found]}
+        return {
+            "address": self._head.address,
+            "jobs": [job.to_dict() for job in found],
+            "troubles": {job.record.job: job.troubles for job in found if job.troubles},
+        }
 
     def close(self) -> None:
         if self._head:
@@ -46,12 +59,9 @@ def down(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
     address = resolve_address(str(body["address"]))
     name = str(body["job"])
     with closing(open_head(address)) as head:
-        if not body.get("look"):
-            return {"address": address, **jobs.stop(head, name)}
-        found = [job for job in jobs.jobs(records.find_all(head), head.tables()) if job.record.job == name]
-        if not found:
-            raise jobs.no_such_job(name)
-        return {"address": address, "job": found[0].to_dict()}
+        if body.get("look"):
+            return {"address": address, "job": jobs.find(head, name).to_dict()}
+        return {"address": address, **jobs.stop(head, name)}
 
 
 def _told(job: Any) -> Any:
@@ -67,7 +77,31 @@ def _told(job: Any) -> Any:
     return tell
 
 
-JOBS = {"up": up, "ps": _told(Looker().ps), "down": _told(down)}
+def _with_driver(job: Any) -> Any:
+    """For a driver, which does not outlive its head: this process makes way for a new one before Ray ends it."""
+
+    def drive(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
+        try:
+            return dict(job(body, work))
+        except ClusterLost:
+            if abandoned():
+                os.kill(os.getpid(), signal.SIGTERM)
+            raise
+
+    return drive
+
+
+JOBS = {
+    "up": _with_driver(up),
+    "ps": _told(Looker().ps),
+    "job": _told(describe),
+    "down": _told(down),
+    "call": _told(_with_driver(call)),
+    "logs": _told(_with_driver(logs)),
+    "kill": _told(kill),
+    "restart": _told(_with_driver(restart)),
+    "versions": versions,
+}
 
 if __name__ == "__main__":
-    run({"simulation": SimulatedObserver}, jobs=JOBS)
+    run({"simulation": SimulatedObserver, "ray": RayObserver}, jobs=JOBS)

@@ -5,31 +5,39 @@ from __future__ import annotations
 import os
 import platform
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from placetui.observe.operations import AUTO, LOCAL
 from placetui.placement.environment import NAMESPACE
 from placetui.placement.problems import listing
 from placetui.runtime import private
-from placetui.runtime.errors import ClusterError, ClusterLost, NoCluster, NotReady
+from placetui.runtime.errors import ClusterError, ClusterLost, NoCluster, NothingFound, NotReady
 from placetui.runtime.model import RayNode
 
-AUTO = "auto"
 CONNECT_TIMEOUT = 3.0
 """Seconds in which a head must take a connection."""
+
+_LOCK = threading.Lock()
+_JOINED: dict[str, int] = {}
+"""The cluster that this process is a driver of, and for how many at once: Ray takes one driver a process."""
 
 
 def resolve_address(text: str, environment: Mapping[str, str] | None = None) -> str:
     """The `HOST:PORT` that is meant.
 
     Raises:
-        NoCluster: there is none, or several, or what is written is no address.
+        NoCluster: there is none (`NothingFound`), or several, or what is written is no address.
     """
     environment = os.environ if environment is None else environment
     if text != AUTO:
         return check_address(text)
     named = environment.get("RAY_ADDRESS", "")
+    if named == LOCAL:
+        # As Ray has it: no cluster that happens to be there.
+        return choose([])
     if named and named != AUTO:
         return check_address(named, "RAY_ADDRESS is ")
     return choose(private.find_clusters())
@@ -38,19 +46,19 @@ def resolve_address(text: str, environment: Mapping[str, str] | None = None) -> 
 def choose(found: Sequence[str]) -> str:
     """The one cluster of this machine."""
     if not found:
-        raise NoCluster(
+        raise NothingFound(
             "no Ray cluster was found on this machine",
-            hint="name one with --address HOST:PORT, or try it out with --address local",
+            hint="name one with --address HOST:PORT, or start one with `placetui up FILE --address local`",
         )
     if len(found) > 1:
         raise NoCluster(
             f"there are {len(found)} Ray clusters on this machine: {listing(found)}",
-            hint="choose one with --address HOST:PORT",
+            hint="choose one with --address HOST:PORT, or with RAY_ADDRESS",
         )
     return found[0]
 
 
-def check_address(text: str, prefix: str = "") -> str:
+def check_address(text: str, prefix: str = "the address is ") -> str:
     """The address, if it is written as one."""
     host, colon, port = text.rpartition(":")
     if text.startswith("ray://"):
@@ -114,7 +122,25 @@ def check_versions(cluster: Mapping[str, str], address: str, ray: str, python: s
 
 @contextmanager
 def driver(head: private.Head, nodes: Sequence[RayNode]) -> Iterator[Any]:
-    """Ray, connected as a driver.
+    """Ray, connected as a driver; shared by all who want that at the same time.
+
+    Raises:
+        ClusterError: it cannot be.
+    """
+    ray = ready_to_join(head, nodes)
+    _share(head.address)
+    try:
+        yield ray
+    finally:
+        with _LOCK:
+            _JOINED[head.address] -= 1
+            if not _JOINED[head.address]:
+                del _JOINED[head.address]
+                ray.shutdown()
+
+
+def ready_to_join(head: private.Head, nodes: Sequence[RayNode]) -> Any:
+    """Ray, not yet connected, having seen that it can be: it would wait long where it cannot.
 
     Raises:
         ClusterError: it cannot be.
@@ -129,15 +155,31 @@ def driver(head: private.Head, nodes: Sequence[RayNode]) -> Iterator[Any]:
             f"this machine is not a node of the cluster at {head.address}",
             hint="run placetui on one of its nodes; ps and down work from anywhere",
         )
+    return ray
+
+
+def join(address: str, connect: Callable[[], None]) -> None:
+    """Connect Ray.
+
+    Raises:
+        ClusterError: it cannot be.
+    """
     try:
-        private.join(head.address, NAMESPACE)
+        connect()
     except Exception as problem:
         first = str(problem).strip().splitlines()
-        raise ClusterError(f"cannot join the cluster at {head.address}: {first[0] if first else problem}") from problem
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
+        raise ClusterError(f"cannot join the cluster at {address}: {first[0] if first else problem}") from problem
+
+
+def _share(address: str) -> None:
+    with _LOCK:
+        if others := set(_JOINED) - {address}:
+            raise ClusterError(
+                f"something is still under way on the cluster at {others.pop()}", hint="wait for it, or stop it"
+            )
+        if not _JOINED:
+            join(address, lambda: private.join(address, NAMESPACE))
+        _JOINED[address] = _JOINED.get(address, 0) + 1
 
 
 def is_here(address: str) -> bool:

@@ -18,14 +18,19 @@ ENGINES = "rollout"
 class LaunchOptions:
     """What a file says about the processes of a component."""
 
-    worker: str | None
-    """`module:Class`; None for the built-in one."""
+    worker: str | type | None
+    """`module:Class`; from Python the class itself; None for the built-in one."""
+
+    args: tuple[Any, ...]
+    """From Python only."""
 
     kwargs: Mapping[str, Any]
     cpu_units: int | None
     """None: as much as the rank's share."""
 
     max_restarts: int
+    max_concurrency: int | None
+    """From Python only: calls that a rank answers at a time."""
 
     @classmethod
     def read(cls, plan: Plan, component: str) -> LaunchOptions:
@@ -34,9 +39,11 @@ class LaunchOptions:
         cpus = written.get("num_cpus")
         return cls(
             worker=written.get("worker"),
+            args=tuple(written.get("args") or ()),
             kwargs=written.get("kwargs") or {},
             cpu_units=None if cpus is None else to_units(cpus),
             max_restarts=written.get("max_restarts", 0),
+            max_concurrency=written.get("max_concurrency"),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,9 @@ class ClusterError(ValueError):
         self.hint = hint
         """What to do about it."""
 
+        if hint and sys.version_info >= (3, 11):
+            # Shown below the traceback of a program that does not catch it.
+            self.add_note(f"hint: {hint}")
         self.details: Mapping[str, Any] = details
         """The same for programs, such as component and rank."""
 
@@ -30,6 +34,13 @@ class NoCluster(ClusterError):
     """There is no cluster where one was looked for."""
 
 
+class NothingFound(NoCluster):
+    """Nobody named a cluster, and there is none on this machine."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint, absent=True)
+
+
 class ClusterLost(ClusterError):
     """The head of the cluster answers no more."""
 
@@ -40,3 +51,9 @@ class Refused(ClusterError):
 
 class WrongFile(ClusterError):
     """The file is the reason."""
+
+
+def first_line(problem: BaseException) -> str:
+    """What went wrong, without the rest of what Ray says about it."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    return f"{type(problem).__name__}: {lines[0]}" if lines else type(problem).__name__

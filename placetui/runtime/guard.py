@@ -15,6 +15,14 @@ FAILURES = 3
 """Times that the head may fail to answer in a row, a second apart."""
 
 
+_LEFT: list[threading.Thread] = []
+
+
+def abandoned() -> bool:
+    """Whether something was left to itself and is still there: Ray is going to end this process."""
+    return any(thread.is_alive() for thread in _LEFT)
+
+
 def guarded(head: Head, function: Callable[[], T]) -> T:
     """Run a function in a thread of its own, as long as the head is there.
 
@@ -42,6 +50,7 @@ def guarded(head: Head, function: Callable[[], T]) -> T:
         except ClusterLost:
             failures += 1
             if failures >= FAILURES:
+                _LEFT.append(thread)
                 raise
     if problems:
         raise problems[0]

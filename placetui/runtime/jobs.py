@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from placetui.observe.model import RankState, State
-from placetui.placement.environment import NAMESPACE
+from placetui.placement.environment import NAMESPACE, worker_name
 from placetui.placement.problems import count
-from placetui.runtime import records
+from placetui.runtime import making, records
 from placetui.runtime.errors import ClusterError, Refused
 from placetui.runtime.model import RayActor, RayGroup, Tables
 from placetui.runtime.records import READY, Record
@@ -28,6 +28,9 @@ _STATES: dict[str, State] = {
     "DEAD": "dead",
 }
 
+NODE_LOST = "node lost: down, then up"
+"""Why a rank is dead that cannot come back: its devices were there and nowhere else."""
+
 STOP_PATIENCE = 15.0
 """Seconds until what was killed must be gone."""
 
@@ -42,6 +45,17 @@ class Job:
     record: Record
     ranks: tuple[RankState, ...]
     state: JobState
+    actors: Mapping[tuple[str, int], RayActor] = field(default_factory=dict)
+    """By component and rank; of those that have none nothing is known."""
+
+    @property
+    def troubles(self) -> list[str]:
+        """What is wrong with which ranks, in words."""
+        return [
+            f"{one.component}:{one.rank} {one.state}: {one.reason}"
+            for one in self.ranks
+            if one.state in ("dead", "restarting")
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """An entry of `placetui ps --json`."""
@@ -70,12 +84,20 @@ def jobs(found: Iterable[Record], tables: Tables) -> list[Job]:
 
 def job_of(record: Record, tables: Tables) -> Job:
     """A job as the tables show it."""
-    actors = {actor.name: actor for actor in tables.actors if actor.namespace == NAMESPACE and actor.state != "DEAD"}
+    named: dict[str, RayActor] = {}
     for actor in tables.actors:
-        if actor.namespace == NAMESPACE:
-            actors.setdefault(actor.name, actor)
+        # One that lives counts, else the one that died last.
+        if actor.namespace == NAMESPACE and (actor.name not in named or _later(actor, named[actor.name])):
+            named[actor.name] = actor
+    actors = {
+        (name, rank): named[full]
+        for name, size in record.groups.items()
+        for rank in range(size)
+        if (full := worker_name(name, rank, record.job)) in named
+    }
+    living = {node.id for node in tables.nodes}
     ranks = tuple(
-        rank_state(name, rank, actors.get(f"{record.job}/{name}:{rank}"), record)
+        rank_state(name, rank, actors.get((name, rank)), record, living)
         for name, size in record.groups.items()
         for rank in range(size)
     )
@@ -83,25 +105,38 @@ def job_of(record: Record, tables: Tables) -> Job:
         state: JobState = "incomplete"
     else:
         state = "running" if all(one.state == "alive" for one in ranks) else "degraded"
-    return Job(record, ranks, state)
+    return Job(record, ranks, state, actors)
 
 
-def rank_state(component: str, rank: int, actor: RayActor | None, record: Record) -> RankState:
-    """Where a rank is in its life, from its actor's row."""
+def rank_state(component: str, rank: int, actor: RayActor | None, record: Record, living: Collection[str]) -> RankState:
+    """Where a rank is in its life, from its actor's row and the nodes that are alive."""
     if actor is None:
         # The head forgets the dead after a while.
         gone = record.state == READY
         return RankState(component, rank, "dead" if gone else "pending", "it is no longer there" if gone else None)
     nodes = {str(node.get("node_id")): int(node.get("rank", 0)) for node in record.nodes}
-    return RankState(
-        component,
-        rank,
-        _STATES.get(actor.state, "pending"),
-        actor.reason or None if actor.state in ("DEAD", "RESTARTING") else None,
-        actor.restarts,
-        actor.pid or None,
-        nodes.get(actor.node),
-    )
+    state, reason = _STATES.get(actor.state, "pending"), None
+    if actor.node and actor.node not in living:
+        state, reason = "dead", NODE_LOST
+    elif state in ("dead", "restarting"):
+        reason = actor.reason or "its process ended"
+    return RankState(component, rank, state, reason, actor.restarts, actor.pid or None, nodes.get(actor.node))
+
+
+def _later(one: RayActor, other: RayActor) -> bool:
+    return (one.state != "DEAD", one.started) > (other.state != "DEAD", other.started)
+
+
+def find(head: Head, name: str) -> Job:
+    """A job by its name.
+
+    Raises:
+        Refused: there is none.
+    """
+    record, tables = records.find(head, name), head.tables()
+    if record is None and not is_taken(name, tables):
+        raise no_such_job(name)
+    return job_of(record or Record(name, None, 0.0, uid=""), tables)
 
 
 def stop(head: Head, job: str, *, uid: str | None = None) -> dict[str, Any]:
@@ -124,6 +159,7 @@ def stop(head: Head, job: str, *, uid: str | None = None) -> dict[str, Any]:
         record = records.find(head, job)
         if uid is not None and record is not None and record.uid != uid:
             # Somebody else took it down and has the name now.
+            making.forget(head, job, uid)
             return {"actors": len(ended), "groups": len(removed)}
         actors, groups = _actors_of(job, head.actors()), _groups_of(job, head.groups())
         if not actors and not groups:
@@ -139,6 +175,7 @@ def stop(head: Head, job: str, *, uid: str | None = None) -> dict[str, Any]:
                 head.remove_group(group.id)
                 removed.add(group.id)
         time.sleep(0.05 if all(group.settled for group in groups) else 0.005)
+    making.forget(head, job, uid)
     if uid is None and record is None and not ended and not removed:
         raise no_such_job(job)
     if record is not None:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -35,6 +35,14 @@ START_TIMEOUT = 120.0
 _STOP_TIMEOUT = 20.0
 _OBJECT_STORE = 100 * 2**20
 """Bytes for each raylet: nothing large goes through it."""
+
+_OF_THE_MACHINE = frozenset(
+    """
+    CONDA_PREFIX DYLD_LIBRARY_PATH HOME LANG LANGUAGE LD_LIBRARY_PATH LD_PRELOAD LOGNAME PATH SHELL TEMP TMP TMPDIR TZ
+    USER VIRTUAL_ENV
+    """.split()
+)
+_OF_THE_MACHINE_PREFIXES = ("CUDA_", "LC_", "NVIDIA_", "PYTHON", "RAY_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +69,29 @@ def sizes_for(plan: Plan, demand: Demand) -> list[NodeSize]:
     return [NodeSize(node.gpus, -(-needed_on(demand, node.rank)["CPU"] // SHARE_UNITS) + 1) for node in plan.nodes]
 
 
+def machine_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What Python, Ray and the GPUs need of somebody's environment: a rank gets nothing else of it, as on a cluster."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in _OF_THE_MACHINE or name.startswith(_OF_THE_MACHINE_PREFIXES)
+    }
+
+
 class LocalCluster:
     """A cluster that lives as long as this object is not stopped."""
 
-    def __init__(self, nodes: Sequence[NodeSize], work: Work) -> None:
+    def __init__(self, nodes: Sequence[NodeSize], work: Work, environment: Mapping[str, str] | None = None) -> None:
+        """Not yet started.
+
+        Args:
+            nodes: what each has.
+            work: whose interruption ends the start.
+            environment: of the nodes; by default that of this process, as Ray itself does.
+        """
         self._nodes = nodes
         self._work = work
+        self._environment = os.environ if environment is None else environment
         self._process: subprocess.Popen[bytes] | None = None
         self._ids: list[str] = []
 
@@ -77,7 +102,7 @@ class LocalCluster:
             ClusterError: it did not start.
         """
         command = [*child_command("placetui.runtime.local")]
-        environment = {**os.environ, "PLACETUI_LOCAL": json.dumps([asdict(node) for node in self._nodes])}
+        environment = {**self._environment, "PLACETUI_LOCAL": json.dumps([asdict(node) for node in self._nodes])}
         # RAY_ADDRESS would send the raylets elsewhere; the reaper of Ray ends its whole process group.
         environment.pop("RAY_ADDRESS", None)
         self._process = subprocess.Popen(

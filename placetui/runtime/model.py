@@ -33,6 +33,8 @@ class RayNode:
     """All there is, by name."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
+    head: bool = False
+    """Whether the cluster's head runs there."""
 
     @property
     def gpus(self) -> int:
@@ -72,13 +74,40 @@ class RayActor:
     slots: Mapping[int, int] = field(default_factory=dict)
     """Which part of which GPU of its node it holds: slot to 1/10000."""
 
+    bundles: Mapping[int, int] = field(default_factory=dict)
+    """Of those in its placement group, the bundle that each is in."""
+
     required: Mapping[str, float] = field(default_factory=dict)
     restarts: int = 0
+    job: str = ""
+    """Ray's number of the driver that made it."""
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """What its environment says about where it belongs; nothing else of it."""
+
+    max_restarts: int = 0
+    """-1: without end."""
+
+    worker: str = ""
+    """Id of its process, also after that has died."""
+
+    started: float = 0.0
+    """When it was started first, in seconds since the epoch; 0 if it was not yet."""
 
     @property
     def title(self) -> str:
         """What to call it."""
         return self.name or self.kind or self.id[:12]
+
+    @property
+    def created(self) -> float | None:
+        """When it came to life, in seconds since the epoch; not known of one that was restarted."""
+        return self.started if self.started and not self.restarts else None
+
+    @property
+    def may_restart(self) -> bool:
+        """Whether Ray starts it again by itself when it dies."""
+        return self.state != "DEAD" and (self.max_restarts < 0 or self.restarts < self.max_restarts)
 
 
 @dataclass(frozen=True, slots=True)

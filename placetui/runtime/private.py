@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from placetui.runtime.errors import ClusterLost, NotReady
-from placetui.runtime.model import RayActor, RayBundle, RayGroup, RayNode, Tables, to_units
+from placetui.runtime.model import RayActor, RayGroup, RayNode, Tables
+from placetui.runtime.private_check import require
+from placetui.runtime.private_rows import read_actor, read_group, read_node
 
 CALL_TIMEOUT = 5.0
 """Seconds for one question to the head."""
-
-_GPU_IN_GROUP = re.compile(r"GPU_group_\d+_[0-9a-f]+$")
-_GIGABYTE = 2**30
 
 
 class Head:
@@ -31,16 +29,20 @@ class Head:
             import grpc
             from ray.core.generated import gcs_service_pb2, gcs_service_pb2_grpc
 
+            require()
             open_channel = _channel_opener()
         except ImportError as problem:
             raise unready(problem) from problem
         self.address = address
+        self.calls = 0
+        """Questions asked so far."""
+
         self._timeout = timeout
         self._grpc = grpc
         self._messages: Any = gcs_service_pb2
         self._stubs: Any = gcs_service_pb2_grpc
         # A cluster with many actors answers in more than gRPC's 4 MB.
-        self._channel = open_channel(address, options=[("grpc.max_receive_message_length", _GIGABYTE)])
+        self._channel = open_channel(address, options=[("grpc.max_receive_message_length", 2**30)])
 
     def close(self) -> None:
         self._channel.close()
@@ -49,7 +51,7 @@ class Head:
 
     def versions(self) -> Mapping[str, str]:
         """`ray_version` and `python_version` of the cluster; empty if it does not say."""
-        value = self._get(b"cluster", b"CLUSTER_METADATA")
+        value = self.get(b"cluster", b"CLUSTER_METADATA")
         try:
             found = json.loads(value) if value else {}
         except ValueError:
@@ -59,35 +61,37 @@ class Head:
     def nodes(self) -> tuple[RayNode, ...]:
         """The nodes that are alive, in Ray's order."""
         reply = self._call("NodeInfoGcsService", "GetAllNodeInfo")
-        return tuple(
-            RayNode(
-                id=row.node_id.hex(),
-                ip=row.node_manager_address,
-                host=row.node_manager_hostname,
-                resources=dict(row.resources_total),
-                labels=dict(row.labels),
-            )
-            for row in reply.node_info_list
-            if row.state == row.ALIVE
-        )
+        return tuple(read_node(row) for row in reply.node_info_list if row.state == row.ALIVE)
 
     def actors(self) -> tuple[RayActor, ...]:
         """All actors that the head still remembers."""
-        return tuple(map(_actor, self._call("ActorInfoGcsService", "GetAllActorInfo").actor_table_data))
+        return tuple(map(read_actor, self._call("ActorInfoGcsService", "GetAllActorInfo").actor_table_data))
+
+    def living_actors(self) -> tuple[RayActor, ...]:
+        """Those that are not dead: a head may remember a hundred thousand that are."""
+        states = self._messages.GetAllActorInfoRequest.Filters.DESCRIPTOR.fields_by_name["state"].enum_type
+        found: dict[str, RayActor] = {}
+        for state in states.values:
+            if state.name != "DEAD":
+                reply = self._call("ActorInfoGcsService", "GetAllActorInfo", filters={"state": state.number})
+                # One that changes its state meanwhile comes twice.
+                found.update((actor.id, actor) for actor in map(read_actor, reply.actor_table_data))
+        return tuple(found.values())
+
+    def actor(self, id: str) -> RayActor | None:
+        """One actor, also a dead one; None if the head does not remember it."""
+        reply = self._call("ActorInfoGcsService", "GetAllActorInfo", filters={"actor_id": bytes.fromhex(id)})
+        return next(map(read_actor, reply.actor_table_data), None)
 
     def groups(self) -> tuple[RayGroup, ...]:
         """All placement groups that the head still remembers."""
         reply = self._call("PlacementGroupInfoGcsService", "GetAllPlacementGroup")
-        return tuple(map(_group, reply.placement_group_table_data))
+        return tuple(map(read_group, reply.placement_group_table_data))
 
     def available(self) -> dict[str, dict[str, float]]:
         """By node id, what nobody has reserved."""
         reply = self._call("NodeResourceInfoGcsService", "GetAllAvailableResources")
         return {row.node_id.hex(): dict(row.resources_available) for row in reply.resources_list}
-
-    def drivers(self) -> int:
-        """How many drivers were ever registered."""
-        return len(self._call("JobInfoGcsService", "GetAllJobInfo").job_info_list)
 
     def tables(self) -> Tables:
         return Tables(self.nodes(), self.actors(), self.groups(), self.available())
@@ -102,7 +106,8 @@ class Head:
         return bool(reply.added)
 
     def get(self, namespace: bytes, key: bytes) -> bytes | None:
-        return self._get(namespace, key)
+        reply = self._call("InternalKVGcsService", "InternalKVGet", namespace=namespace, key=key, tolerate_missing=True)
+        return bytes(reply.value) if reply and reply.value else None
 
     def keys(self, namespace: bytes) -> list[bytes]:
         reply = self._call("InternalKVGcsService", "InternalKVKeys", namespace=namespace, prefix=b"")
@@ -111,16 +116,20 @@ class Head:
     def delete(self, namespace: bytes, key: bytes) -> None:
         self._call("InternalKVGcsService", "InternalKVDel", namespace=namespace, key=key, del_by_prefix=False)
 
+    def delete_all(self, namespace: bytes, prefix: bytes) -> None:
+        """Remove every key that begins like this."""
+        self._call("InternalKVGcsService", "InternalKVDel", namespace=namespace, key=prefix, del_by_prefix=True)
+
     # Ending things
 
-    def kill_actor(self, actor: str) -> None:
-        """End an actor for good; one that is gone already is fine."""
+    def kill_actor(self, actor: str, *, no_restart: bool = True) -> None:
+        """End an actor, for good unless told otherwise; one that is gone already is fine."""
         self._call(
             "ActorInfoGcsService",
             "KillActorViaGcs",
             actor_id=bytes.fromhex(actor),
             force_kill=True,
-            no_restart=True,
+            no_restart=no_restart,
             tolerate_missing=True,
         )
 
@@ -133,13 +142,10 @@ class Head:
             tolerate_missing=True,
         )
 
-    def _get(self, namespace: bytes, key: bytes) -> bytes | None:
-        reply = self._call("InternalKVGcsService", "InternalKVGet", namespace=namespace, key=key, tolerate_missing=True)
-        return bytes(reply.value) if reply and reply.value else None
-
     def _call(self, service: str, method: str, *, tolerate_missing: bool = False, **fields: Any) -> Any:
         request = getattr(self._messages, f"{method}Request")(**fields)
         stub = getattr(self._stubs, f"{service}Stub")(self._channel)
+        self.calls += 1
         try:
             reply = getattr(stub, method)(request, timeout=self._timeout)
         except self._grpc.RpcError as problem:
@@ -203,6 +209,40 @@ def visible_gpus() -> list[str] | None:
     return [str(one) for one in listed] if listed else None
 
 
+def own_nvml_binding() -> Any:
+    """Ray's own copy of nvidia-ml-py: the module within its package, which leaves out some of the names."""
+    return import_module("ray._private.thirdparty.pynvml.pynvml")
+
+
+def stored(namespace: str, key: str) -> bytes | None:
+    """In a task or actor: a value of the head's key-value store."""
+    from ray.experimental.internal_kv import _internal_kv_get
+
+    found: bytes | None = _internal_kv_get(key.encode(), namespace=namespace.encode())
+    return found
+
+
+def logs_directory() -> str:
+    """In a task: where this node's processes write their output."""
+    from ray._private import worker
+
+    node: Any = worker._global_node
+    return str(node.get_logs_dir_path())
+
+
+def is_mark(line: str) -> bool:
+    """Whether a line of a process's output is Ray's note to itself on whose output follows."""
+    return line.startswith((":job_id:", ":actor_name:", ":task_name:"))
+
+
+def group_of(number: str) -> Any:
+    """A placement group by its id, of whichever namespace."""
+    from ray import PlacementGroupID
+    from ray.util.placement_group import PlacementGroup
+
+    return PlacementGroup(PlacementGroupID(bytes.fromhex(number)))
+
+
 def ship_by_value(*modules: Any) -> None:
     """Send what modules define along with what uses it: nodes need not have them."""
     from ray import cloudpickle
@@ -257,59 +297,3 @@ def _lost(address: str, problem: Any) -> ClusterLost:
     if said:
         return ClusterLost(f"the head of the cluster at {address} {said}")
     return ClusterLost(f"the head of the cluster at {address} fails: {code} {problem.details() or ''}".rstrip())
-
-
-def _actor(row: Any) -> RayActor:
-    slots: dict[int, int] = {}
-    for resource in row.resource_mapping:
-        # In a group both `GPU_group_3_…` and `GPU_group_…` are listed: count one of them.
-        if resource.name == "GPU" or _GPU_IN_GROUP.match(resource.name):
-            for part in resource.resource_ids:
-                slots[part.index] = slots.get(part.index, 0) + to_units(part.quantity)
-    node = row.node_id if row.HasField("node_id") else getattr(row.address, "node_id", b"")
-    if not node:
-        node = getattr(row.address, "raylet_id", b"")
-    return RayActor(
-        id=row.actor_id.hex(),
-        name=row.name,
-        namespace=row.ray_namespace,
-        kind=row.class_name,
-        state=row.DESCRIPTOR.fields_by_name["state"].enum_type.values_by_number[row.state].name,
-        reason=_death(row),
-        node=_id(node),
-        pid=row.pid,
-        group=_id(row.placement_group_id) if row.HasField("placement_group_id") else "",
-        slots=slots,
-        required=dict(row.required_resources),
-        restarts=row.num_restarts,
-    )
-
-
-def _group(row: Any) -> RayGroup:
-    states = row.DESCRIPTOR.fields_by_name["state"].enum_type.values_by_number
-    scheduling = row.stats.DESCRIPTOR.fields_by_name["scheduling_state"].enum_type.values_by_number
-    return RayGroup(
-        id=row.placement_group_id.hex(),
-        name=row.name,
-        namespace=row.ray_namespace,
-        state=states[row.state].name,
-        scheduling=scheduling[row.stats.scheduling_state].name,
-        bundles=tuple(RayBundle(_id(bundle.node_id), dict(bundle.unit_resources)) for bundle in row.bundles),
-    )
-
-
-def _id(value: bytes) -> str:
-    """Hexadecimal; Ray writes "none" as bytes that are all 255."""
-    return "" if not value.strip(b"\xff") else value.hex()
-
-
-def _death(row: Any) -> str:
-    """The first sentence of why an actor died."""
-    cause = row.death_cause
-    kind = cause.WhichOneof("context")
-    if not kind:
-        return ""
-    context = getattr(cause, kind)
-    text = getattr(context, "error_message", "") or getattr(context, "formatted_exception_string", "")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return (lines[-1] if kind == "creation_task_failure_context" else lines[0]) if lines else kind

@@ -13,6 +13,9 @@ from placetui.runtime.waiting import Patience
 PROBE_SHARE = 0.001
 """Of a GPU: little enough to fit beside anything but a full device."""
 
+RANK_TIMEOUT = 60.0
+"""Seconds in which every node must say its rank."""
+
 
 def probe(ray: Any, group: Any, nodes: Sequence[Any], patience: Patience) -> list[Probed]:
     """Ask every bundle.

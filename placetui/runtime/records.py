@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from placetui.observe.operations import JOB_NAME
 from placetui.placement.environment import NAMESPACE
 from placetui.runtime.errors import ClusterError, Refused
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 KV_NAMESPACE = NAMESPACE.encode()
 LAUNCHING = "launching"
 READY = "ready"
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ def check_name(job: str) -> str:
     Raises:
         Refused: it cannot.
     """
-    if not _NAME.fullmatch(job):
+    if not JOB_NAME.fullmatch(job):
         raise Refused(
             f"`{job}` cannot be the name of a job", hint="use letters, digits, dots, dashes and underscores: --job NAME"
         )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from placetui.runtime.demand import Demand
-from placetui.runtime.feasibility import check, free_slots
+from placetui.runtime.errors import Refused
+from placetui.runtime.feasibility import NodeCheck, check, free_slots
+from placetui.runtime.jobs import SETTLE_PATIENCE
 from placetui.runtime.model import RayNode, Tables
 from placetui.runtime.private import Head
 from placetui.runtime.waiting import Patience
@@ -15,18 +18,53 @@ from placetui.runtime.waiting import Patience
 NODE_ID = "ray.io/node-id"
 """A label that every node has."""
 
+BUSY_PATIENCE = 3.0
+"""Seconds in which what somebody has just let go becomes free."""
+
+
+def fit(
+    head: Head, demand: Demand, nodes: Sequence[RayNode], stop: Callable[[], object]
+) -> tuple[list[NodeCheck], Tables]:
+    """See that there is room: the numbers of each node, and the tables they are from.
+
+    Raises:
+        Refused: there is not, or not now.
+    """
+    deadline = time.monotonic() + BUSY_PATIENCE
+    while True:
+        tables = head.tables()
+        checks = check(demand, nodes, tables)
+        short = [one for one in checks if not one.fits]
+        if not short:
+            return checks, tables
+        if any(not one.possible for one in short) or time.monotonic() > deadline:
+            break
+        stop()
+        time.sleep(0.2)
+    impossible = [one for one in short if not one.possible]
+    why = "the plan does not fit" if impossible else "the cluster is busy"
+    raise Refused(
+        f"{why}: {'; '.join(one.sentence() for one in impossible or short)}",
+        hint="plan for what there is" if impossible else "wait for them, or end what holds it",
+        shortages=[one.to_dict() for one in short],
+    )
+
 
 def reserve(
     head: Head,
-    job: str,
+    job: str | None,
     demand: Demand,
     nodes: Sequence[RayNode],
     patience: Patience,
     tell: Callable[[str], None] | None = None,
 ) -> Any:
-    """Create the group, and wait until it stands; `tell` hears what it waits for."""
+    """Create the group, and wait until it stands; `tell` hears what it waits for.
+
+    That of a job has its name and outlives this process; without a job it ends with it.
+    """
     placed = [nodes[bundle.node] for bundle in demand.bundles]
-    group = _create([bundle.resources for bundle in demand.bundles], placed, name=job, lifetime="detached")
+    options = {"name": job, "lifetime": "detached"} if job else {}
+    group = _create([bundle.resources for bundle in demand.bundles], placed, **options)
     number = group.id.hex()
 
     def lacking() -> str:
@@ -35,8 +73,21 @@ def reserve(
         state = next((f"{one.state}, {one.scheduling}" for one in tables.groups if one.id == number), "gone")
         return "; ".join(short) or f"the placement group is {state}"
 
-    _wait(head, number, patience, lacking, tell)
+    try:
+        _wait(head, number, patience, lacking, tell)
+    except BaseException:
+        if not job:
+            remove(head, number)
+        raise
     return group
+
+
+def remove(head: Head, group: str) -> None:
+    """Remove a placement group, once it can be without loss."""
+    deadline = time.monotonic() + SETTLE_PATIENCE
+    while time.monotonic() < deadline and any(one.id == group and not one.settled for one in head.groups()):
+        time.sleep(0.005)
+    head.remove_group(group)
 
 
 class Fillers:

@@ -5,35 +5,65 @@ The nodes need not have placetui: of it, only functions that are shipped by valu
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import inspect
+import json
 import os
+import pickle
 import random
 import socket
 import sys
+import threading
 import traceback
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from placetui.runtime.private import gpu_slot, visible_gpus
+from placetui.runtime.private import gpu_slot, stored, visible_gpus
 
 FIRST_PORT = 15000
 LAST_PORT = 30000
 """Below the ports that systems give to connections by themselves."""
 
+MADE_NAMESPACE = "placetui-ranks"
+"""Of the head's key-value store: what each rank was made from."""
+
+VALUE_LIMIT = 65_536
+"""Characters of JSON that are sent back as a result."""
+
+TEXT_LIMIT = 200
+"""Characters that are left at least of a text that is too long."""
+
+ITEM_LIMIT = 1_000
+"""Entries of a collection that are looked at one by one."""
+
+DEPTH_LIMIT = 8
+"""Collections within each other that are looked at one by one."""
+
 LAST_LINES = 12
 """Of a traceback that is sent back."""
+
+
+TOLD_VARIABLES = ("CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT", "PYTHONPATH")
+"""What a rank tells of its environment, beside all that it was started with."""
 
 
 class BuiltIn:
     """Holds its place and answers what a trainer or an engine would be asked."""
 
+    def __init__(self, gpus: Sequence[str], variables: Collection[str]) -> None:
+        self._gpus = list(gpus)
+        self._variables = variables
+        """Those of its environment that it may tell: others may be secret."""
+
     def report(self) -> dict[str, Any]:
-        """Where it is, and what it sees."""
+        """Where it is, and what it was given."""
         return {
             "host": socket.gethostname(),
             "pid": os.getpid(),
-            "environment": dict(os.environ),
+            "gpu_ids": self._gpus,
+            "environment": {name: os.environ[name] for name in sorted(self._variables) if name in os.environ},
         }
 
     def init(self, *args: Any, **kwargs: Any) -> str:
@@ -59,11 +89,22 @@ class BuiltIn:
 
 
 class Shell:
-    """A rank's actor. The user's worker is built by `construct`, after rank 0 has told its address."""
+    """A rank's actor. The user's worker is built by `construct`, after rank 0 has told its address.
+
+    In one that is made again it is built at once: there is no moment in which the actor lives without it.
+    """
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         self._spec = dict(spec)
         self._worker: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting = threading.Lock()
+        engine: Mapping[str, Any] | None = self._spec.get("engine")
+        if _restarted():
+            # Made again by Ray, from what was known at first: the rest was kept.
+            kept = stored(MADE_NAMESPACE, self._spec.get("key") or "")
+            made = pickle.loads(kept) if kept else {"spec": self._spec, "engine": {}}
+            self._spec, engine = dict(made["spec"]), made["engine"]
         _extend_path(self._spec.get("python_path") or [])
         os.environ.update(self._spec["environment"])
         if self._spec.get("master_port") is None:
@@ -71,8 +112,12 @@ class Shell:
             self._spec["master_port"] = free_port()
         os.environ["MASTER_ADDR"] = self._spec["master_addr"]
         os.environ["MASTER_PORT"] = str(self._spec["master_port"])
-        if _restarted():
-            self._build(self._spec.get("engine") or {})
+        if engine is not None:
+            self._build(engine)
+
+    def __repr__(self) -> str:
+        # Ray puts it before what the process prints.
+        return str(self._spec["environment"]["WORKER_NAME"])
 
     def begin(self) -> dict[str, Any]:
         """Where this rank is; answered before the user's code has run."""
@@ -94,18 +139,39 @@ class Shell:
         try:
             self._build(engine)
         except BaseException as problem:
-            lines = traceback.format_exc().strip().splitlines()
-            return {"error": f"{type(problem).__name__}: {problem}", "traceback": lines[-LAST_LINES:]}
+            return _failure(problem)
         return {}
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """Call a method of the user's worker."""
-        return getattr(self._worker, method)(*args, **kwargs)
+        result = getattr(self._worker, method)(*args, **kwargs)
+        return self._awaited(result) if inspect.iscoroutine(result) else result
+
+    def _awaited(self, coroutine: Any) -> Any:
+        """What a coroutine gives; all of a worker's run in one loop, as they would in a process of their own."""
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="coroutines", daemon=True).start()
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def answer(self, method: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a method for somebody who has none of the worker's modules: everything as plain values."""
+        if not callable(getattr(self._worker, method, None)):
+            return {"error": f"its {type(self._worker).__name__} has no method `{method}`", "traceback": []}
+        try:
+            return {"value": plain(self.call(method, *args, **kwargs))}
+        except Exception as problem:
+            return _failure(problem)
 
     def _build(self, engine: Mapping[str, Any]) -> None:
         name = self._spec.get("worker")
         if name is None:
-            self._worker = BuiltIn()
+            self._worker = BuiltIn(gpu_ids(), {*self._spec["environment"], *TOLD_VARIABLES})
+            return
+        if not isinstance(name, str):
+            # A class that came with the spec.
+            self._worker = name(*self._spec["args"], **self._spec["kwargs"])
             return
         module, _, path = name.partition(":")
         made: Any = importlib.import_module(module)
@@ -118,6 +184,28 @@ class Shell:
             "master_port": self._spec["master_port"],
         }
         self._worker = made(**{**wanted(made, offered, engine), **self._spec.get("kwargs", {})})
+
+
+def plain(value: Any, limit: int = VALUE_LIMIT, depth: int = DEPTH_LIMIT) -> Any:
+    """A value that JSON has as well; what it has not, or what is too long, as the text that Python shows of it."""
+    try:
+        if len(json.dumps(value, allow_nan=False)) <= limit:
+            return value
+    except (TypeError, ValueError, RecursionError):
+        pass
+    if isinstance(value, (Mapping, list, tuple)) and len(value) <= ITEM_LIMIT and depth:
+        rest = limit // max(1, len(value)), depth - 1
+        if isinstance(value, Mapping):
+            return {str(name): plain(one, *rest) for name, one in value.items()}
+        return [plain(one, *rest) for one in value]
+    text = value if isinstance(value, str) else repr(value)
+    limit = max(limit, TEXT_LIMIT)
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def _failure(problem: BaseException) -> dict[str, Any]:
+    lines = traceback.format_exc().strip().splitlines()
+    return {"error": f"{type(problem).__name__}: {problem}", "traceback": lines[-LAST_LINES:]}
 
 
 def wanted(made: Any, offered: Mapping[str, Any], engine: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,7 +231,9 @@ def find_port_blocks(sizes: Sequence[int], first: int = FIRST_PORT, last: int = 
                 break
             start = taken + 1
         else:
-            raise RuntimeError(f"no {size} consecutive free ports from {cursor} to {last} on {socket.gethostname()}")
+            raise RuntimeError(
+                f"no {size} consecutive free ports from {cursor} to {last - 1} on {socket.gethostname()}"
+            )
         found.append(start)
         cursor = start + size
     return found
@@ -210,7 +300,10 @@ def read_variable(name: str) -> str | None:
 def _restarted() -> bool:
     import ray
 
-    return bool(ray.get_runtime_context().was_current_actor_reconstructed)
+    with warnings.catch_warnings():
+        # Ray's own use of something that it deprecates; it would stand in every rank's log.
+        warnings.simplefilter("ignore")
+        return bool(ray.get_runtime_context().was_current_actor_reconstructed)
 
 
 def _extend_path(entries: Sequence[str]) -> None:

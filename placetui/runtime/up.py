@@ -11,32 +11,27 @@ from typing import Any
 
 from placetui.bridge.work import Interrupted, Work
 from placetui.observe.model import RankState
+from placetui.observe.operations import LOCAL
 from placetui.placement.plan import Plan
-from placetui.placement.problems import count
+from placetui.placement.problems import count, listing
 from placetui.placement.topology import Node
-from placetui.runtime import feasibility, jobs, records
+from placetui.runtime import feasibility, jobs, making, records
 from placetui.runtime.connect import driver, open_head, resolve_address
 from placetui.runtime.demand import Demand, demand_of
 from placetui.runtime.errors import ClusterError, ClusterLost, Refused, WrongFile
 from placetui.runtime.guard import guarded
 from placetui.runtime.launch import Launcher, Setting
-from placetui.runtime.local import LocalCluster, sizes_for
+from placetui.runtime.local import LocalCluster, machine_environment, sizes_for
 from placetui.runtime.matching import Match, match_rlinf, match_slime
 from placetui.runtime.model import RayNode, Tables
 from placetui.runtime.ordering import Order, as_obtained, moves, order
 from placetui.runtime.private import Head
-from placetui.runtime.probe import node_ranks, probe
+from placetui.runtime.private_check import notice
+from placetui.runtime.probe import RANK_TIMEOUT, node_ranks, probe
 from placetui.runtime.records import READY, Record
 from placetui.runtime.request import Request
-from placetui.runtime.reserve import Fillers, reserve
+from placetui.runtime.reserve import Fillers, fit, reserve
 from placetui.runtime.waiting import Patience
-
-LOCAL = "local"
-MATCH_TIMEOUT = 60.0
-"""Seconds in which every node must say its rank."""
-
-BUSY_PATIENCE = 3.0
-"""Seconds in which what somebody has just let go becomes free."""
 
 ANSWER_TIMEOUT = 3600.0
 """Seconds for a person to say yes or no."""
@@ -75,13 +70,15 @@ class _Up:
             head = open_head(address)
             stack.callback(head.close)
             nodes = head.nodes()
-            self._say("connect", address=address, ray=head.versions().get("ray_version"), nodes=len(nodes))
+            ray = head.versions().get("ray_version")
+            newer = {"notice": text} if (text := notice(ray or "")) else {}
+            self._say("connect", address=address, ray=ray, nodes=len(nodes), **newer)
             return guarded(head, lambda: self._launch(head, nodes, local))
 
     def _find(self, plan: Plan, stack: ExitStack) -> tuple[str, LocalCluster | None]:
         if self._request.address != LOCAL:
             return resolve_address(self._request.address), None
-        local = LocalCluster(sizes_for(plan, demand_of(plan)), self._work)
+        local = LocalCluster(sizes_for(plan, demand_of(plan)), self._work, machine_environment(os.environ))
         stack.callback(local.stop)
         return local.start(), local
 
@@ -99,7 +96,12 @@ class _Up:
                 raise Interrupted
             record = self._record(head, plan, match, tables)
             try:
-                self._start(ray, head, plan, demand, match, tables, record)
+                try:
+                    self._start(ray, head, plan, demand, match, tables, record)
+                except ClusterError:
+                    # Ranks fail when their node does; that is the reason then.
+                    _check_nodes(head, demand, match)
+                    raise
             except BaseException as problem:
                 self._roll_back(head, record, problem)
                 raise
@@ -117,7 +119,7 @@ class _Up:
             match = match_slime(nodes)
         else:
             here = ray.get_runtime_context().get_node_id()
-            ranks = node_ranks(ray, nodes, Patience(self._work, MATCH_TIMEOUT))
+            ranks = node_ranks(ray, nodes, Patience(self._work, RANK_TIMEOUT))
             groups = any(not group.reserved for group in plan.groups.values())
             match = match_rlinf(nodes, here, ranks, node_groups=groups)
         if plan.topology_source == "assumed":
@@ -142,23 +144,7 @@ class _Up:
 
     def _check(self, head: Head, plan: Plan, demand: Demand, match: Match) -> Tables:
         self.step = "check"
-        deadline = time.monotonic() + BUSY_PATIENCE
-        while True:
-            tables = head.tables()
-            checks = feasibility.check(demand, match.nodes, tables)
-            short = [one for one in checks if not one.fits]
-            if not short or any(not one.possible for one in short) or time.monotonic() > deadline:
-                break
-            self._work.check()
-            time.sleep(0.2)
-        if short:
-            impossible = [one for one in short if not one.possible]
-            why = "the plan does not fit" if impossible else "the cluster is busy"
-            raise Refused(
-                f"{why}: {'; '.join(one.sentence() for one in impossible or short)}",
-                hint="plan for what there is" if impossible else "wait for them, or end what holds it",
-                shortages=[one.to_dict() for one in short],
-            )
+        checks, tables = fit(head, demand, match.nodes, self._work.check)
         expected = feasibility.expected_slots(demand, match.nodes, tables)
         self._say(
             "check",
@@ -199,7 +185,7 @@ class _Up:
     def _start(
         self, ray: Any, head: Head, plan: Plan, demand: Demand, match: Match, tables: Tables, record: Record
     ) -> None:
-        patience = Patience(self._work, self._request.timeout)
+        patience = Patience(self._work, self._request.timeout, lambda: _check_nodes(head, demand, match))
         group, found = None, Order((), dict.fromkeys(range(len(match.nodes)), ()))
         if demand.bundles:
             group, found = self._reserve(ray, head, demand, match, tables, patience)
@@ -210,10 +196,11 @@ class _Up:
             demand=demand,
             order=found,
             nodes=match.nodes,
-            group=group,
+            groups=[group] * len(demand.bundles),
             python_path=self._request.python_path,
+            uid=record.uid,
         )
-        ranks = Launcher(ray, setting, patience, self._report_rank).run()
+        ranks = Launcher(ray, setting, patience, self._report_rank, lambda one: making.store(head, one)).run()
         self._work.check()
         records.update(head, replace(record, state=READY, ranks=tuple(ranks)))
         self._say("ready", job=record.job, ranks=ranks)
@@ -284,6 +271,18 @@ class _Up:
                 raise ClusterError(
                     f"{reason}; and it could not be rolled back: {problem}", hint=f"placetui down {record.job}"
                 ) from reason
+
+
+def _check_nodes(head: Head, demand: Demand, match: Match) -> None:
+    living = {node.id for node in head.nodes()}
+    for rank, node in enumerate(match.nodes):
+        if node.id not in living and any(seat.node == rank for seat in demand.seats):
+            lost = listing((f"{seat.component}:{seat.rank}" for seat in demand.seats if seat.node == rank), 6)
+            raise ClusterError(
+                f"node lost: {node.ip}, node {rank} of the plan, with {lost}",
+                hint="start Ray there again, or plan without it",
+                node_rank=rank,
+            )
 
 
 def _texts(slots: list[int | None]) -> list[str] | None:

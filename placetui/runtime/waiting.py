@@ -18,11 +18,28 @@ TELL_EVERY = 2.0
 """Seconds between words about what is waited for."""
 
 
+HINT = "give it longer with --timeout"
+
+WATCH_EVERY = 1.0
+"""Seconds between looks whether there is any point in waiting."""
+
+
 class Patience:
     """A deadline for work that may be interrupted."""
 
-    def __init__(self, work: Work, seconds: float) -> None:
+    def __init__(self, work: Work, seconds: float, watch: Callable[[], None] | None = None, hint: str = HINT) -> None:
+        """For so many seconds.
+
+        Args:
+            work: That is done.
+            seconds: Until the deadline.
+            watch: Looks once a second whether there is any point in waiting, and raises if not.
+            hint: What to do when they are over.
+        """
         self._work = work
+        self._watch = watch
+        self._hint = hint
+        self._watch_at = 0.0
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
 
@@ -33,8 +50,11 @@ class Patience:
     def check(self, waiting_for: Callable[[], str]) -> None:
         """Raise if it is to stop, or took too long."""
         self._work.check()
+        if self._watch and time.monotonic() > self._watch_at:
+            self._watch_at = time.monotonic() + WATCH_EVERY
+            self._watch()
         if not self.left:
-            raise Refused(f"not ready after {self._seconds:g} s: {waiting_for()}", hint="give it longer with --timeout")
+            raise Refused(f"not ready after {self._seconds:g} s: {waiting_for()}", hint=self._hint)
 
     def until(
         self,

@@ -18,6 +18,11 @@ from typing import Any
 
 import pytest
 
+from placetui.bridge.client import Bridge
+from placetui.bridge.process import child_command
+from placetui.cli.cluster import RUNTIME, Runtime
+from placetui.runtime.private import Head
+
 PROJECT = Path(__file__).parents[2]
 
 _CLUSTER = """
@@ -95,6 +100,26 @@ class TestCluster:
     def up(self, file: Path, *arguments: str, **environment: str) -> Finished:
         return self.run("up", file, "--yes", "--json", "--timeout", "60", *arguments, address=True, **environment)
 
+    def python(self, code: str, *arguments: str | Path, **environment: str) -> dict[str, Any]:
+        """Run a program of a user to its end, with RAY_ADDRESS set; the last JSON object that it prints."""
+        program = self.directory / f"program-{len(self.commands)}.py"
+        program.write_text(code)
+        process = subprocess.Popen(
+            [sys.executable, str(program), *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment(**{"RAY_ADDRESS": self.address, "PYTHONPATH": str(PROJECT), **environment}),
+            cwd=self.directory,
+        )
+        self.commands.append(process)
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        # In a program Ray prints between the lines whatever it likes.
+        found: dict[str, Any] = json.loads([line for line in out.splitlines() if line.startswith("{")][-1])
+        return found
+
     def jobs(self) -> list[dict[str, Any]]:
         done = self.run("ps", "--json")
         assert done.code == 0, done.err
@@ -103,6 +128,15 @@ class TestCluster:
 
     def down(self, job: str) -> Finished:
         return self.run("down", job, "--yes")
+
+    @contextmanager
+    def child(self) -> Iterator[TestChild]:
+        """The process with Ray in it, for one who asks it directly."""
+        environment = [f"{name}={value}" for name, value in self.environment().items()]
+        bridge = Bridge(self.directory, ["/usr/bin/env", "-i", *environment, *child_command(RUNTIME)])
+        bridge.start()
+        with closing(bridge):
+            yield TestChild(bridge)
 
     def clean_up(self) -> None:
         """End all jobs, and see that nothing is left."""
@@ -114,8 +148,6 @@ class TestCluster:
         self.assert_clean()
 
     def head(self) -> Any:
-        from placetui.runtime.private import Head
-
         return closing(Head(self.address))
 
     def assert_clean(self, seconds: float = 5.0) -> None:
@@ -128,7 +160,7 @@ class TestCluster:
     def left_behind(self) -> list[str]:
         with self.head() as head:
             tables = head.tables()
-            found = [f"record {key.decode()}" for key in head.keys(b"placetui")]
+            found = [f"record {key.decode()}" for name in (b"placetui", b"placetui-ranks") for key in head.keys(name)]
         found += [f"actor {one.name} {one.state}" for one in tables.actors if one.state != "DEAD"]
         found += [f"group {one.name or one.id} {one.state}" for one in tables.groups if one.state != "REMOVED"]
         for node in tables.nodes:
@@ -136,6 +168,24 @@ class TestCluster:
                 if tables.free(node.id, resource) != node.units(resource):
                     found.append(f"{tables.free(node.id, resource)} of {node.units(resource)} {resource} on {node.id}")
         return found
+
+
+class TestChild(Runtime):
+    """The process with Ray in it, and what it holds."""
+
+    __test__ = False
+
+    def __init__(self, bridge: Bridge) -> None:
+        super().__init__(bridge)
+        self._process = bridge
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def held(self) -> dict[str, int]:
+        """How many threads and open files it has."""
+        return {what: len(os.listdir(f"/proc/{self.pid}/{what}")) for what in ("task", "fd")}
 
 
 @dataclass(frozen=True)
@@ -162,8 +212,8 @@ class Finished:
 
 
 @contextmanager
-def running_cluster(nodes: Sequence[Mapping[str, Any]]) -> Iterator[TestCluster]:
-    """A cluster of these raylets (arguments of Ray's own `add_node`)."""
+def running_cluster(nodes: Sequence[Mapping[str, Any]], **settings: str) -> Iterator[TestCluster]:
+    """A cluster of these raylets (arguments of Ray's own `add_node`), with settings of Ray's environment."""
     # Short: the paths of Ray's sockets may have 107 characters.
     directory = Path(tempfile.mkdtemp(prefix="pt-test-"))
     (directory / "ray").mkdir()
@@ -174,6 +224,7 @@ def running_cluster(nodes: Sequence[Mapping[str, Any]]) -> Iterator[TestCluster]
         "RAY_TMPDIR": str(directory),
         "RAY_enable_worker_prestart": "0",
         "RAY_prestart_worker_first_driver": "0",
+        **settings,
     }
     with (directory / "cluster.log").open("wb") as log:
         process = subprocess.Popen(
@@ -204,6 +255,11 @@ def running_cluster(nodes: Sequence[Mapping[str, Any]]) -> Iterator[TestCluster]
             process.wait()
         process.stdout.close()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def drivers(head: Head) -> int:
+    """How many drivers were ever registered."""
+    return len(head._call("JobInfoGcsService", "GetAllJobInfo").job_info_list)
 
 
 def node(gpus: int, cpus: int = 16, **more: Any) -> dict[str, Any]:
@@ -243,7 +299,9 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 def start_cluster() -> Iterator[Callable[..., TestCluster]]:
     """Starts clusters for one test, which may do to them what it likes."""
     with ExitStack() as stack:
-        yield lambda *nodes: stack.enter_context(running_cluster([node(**one) for one in nodes]))
+        yield lambda *nodes, **settings: stack.enter_context(
+            running_cluster([node(**one) for one in nodes], **settings)
+        )
 
 
 @pytest.fixture

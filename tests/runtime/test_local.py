@@ -23,13 +23,14 @@ Write = Callable[..., Path]
 def test_it_lives_as_long_as_the_command(nowhere: TestCluster, write: Write) -> None:
     topology = "placetui:\n  topology: {nodes: 2, gpus_per_node: 1}\n"
     file = write("actor,rollout: 0-1", nodes=2, more=topology)
-    process = nowhere.start("up", file, "--address", "local", "--json", address=False)
+    process = nowhere.start("up", file, "--address", "local", "--json", address=False, SECRET_OF_MINE="x")
     events = nowhere.read_until(process, "ready")
     assert [(one["node_rank"], one["gpu_ids"]) for one in events[-1]["ranks"]] == [(0, ["0"]), (1, ["0"])] * 2
     address = events[0]["address"]
     listed = nowhere.run("ps", "--json", "--address", address, address=False)
     assert json.loads(listed.out)["jobs"][0]["state"] == "running"
     pids = [one["pid"] for one in events[-1]["ranks"]]
+    assert not [pid for pid in pids if b"SECRET_OF_MINE" in Path(f"/proc/{pid}/environ").read_bytes()]
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, ""), err

@@ -11,12 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placetui import (
+    Cluster,
+    Node,
+    Placement,
+    PlacementError,
+    PlacementStrategy,
+    Worker,
+    create_placement_groups,
+)
 from placetui.runtime import shell
 from placetui.runtime.connect import check_address, check_versions, choose, is_here, resolve_address
 from placetui.runtime.engines import EnginePart, engine_arguments, sizes_by_node
-from placetui.runtime.errors import NoCluster, NotReady, Refused
+from placetui.runtime.errors import NoCluster, NothingFound, NotReady, Refused
 from placetui.runtime.jobs import jobs
-from placetui.runtime.model import RayActor, RayBundle, RayGroup, Tables
+from placetui.runtime.local import machine_environment
+from placetui.runtime.model import RayActor, RayBundle, RayGroup, RayNode, Tables
 from placetui.runtime.private import unready
 from placetui.runtime.records import LAUNCHING, READY, Record, check_name
 
@@ -28,27 +38,30 @@ def test_one_module_uses_what_ray_keeps_private() -> None:
         for path in Path(shell.__file__).parent.glob("*.py")
         if any(mark in path.read_text(encoding="utf-8") for mark in marks)
     }
-    assert users == {"private.py"}
+    assert users == {"private.py", "private_check.py"}  # the latter names what the former uses
 
 
 def test_an_address_comes_from_the_option_then_the_variable() -> None:
     assert resolve_address("10.0.0.1:6379", {"RAY_ADDRESS": "10.0.0.2:6379"}) == "10.0.0.1:6379"
     assert resolve_address("auto", {"RAY_ADDRESS": "10.0.0.2:6379"}) == "10.0.0.2:6379"
+    with pytest.raises(NothingFound):
+        resolve_address("auto", {"RAY_ADDRESS": "local"})
     with pytest.raises(NoCluster, match=r"RAY_ADDRESS is `ray://x:1`"):
         resolve_address("auto", {"RAY_ADDRESS": "ray://x:1"})
 
 
 def test_the_only_cluster_is_meant_and_several_are_listed() -> None:
     assert choose(["10.0.0.1:6379"]) == "10.0.0.1:6379"
-    with pytest.raises(NoCluster, match="no Ray cluster was found on this machine"):
+    with pytest.raises(NoCluster, match="no Ray cluster was found on this machine") as caught:
         choose([])
+    assert "`placetui up FILE --address local`" in caught.value.hint  # the only command that takes it
     with pytest.raises(NoCluster, match=r"2 Ray clusters on this machine: a:1 and b:2"):
         choose(["a:1", "b:2"])
 
 
 @pytest.mark.parametrize("text", ["x", "x:", ":1", "x:0", "x:70000", "x:y", "http://x:1"])
 def test_what_is_no_address(text: str) -> None:
-    with pytest.raises(NoCluster, match="HOST:PORT"):
+    with pytest.raises(NoCluster, match=f"the address is `{text}`, which is not HOST:PORT"):
         check_address(text)
 
 
@@ -101,7 +114,8 @@ def tables(*states: str) -> Tables:
         for rank, state in enumerate(states)
     ]
     strangers = [RayActor("x", "job/actor:0", "elsewhere"), RayActor("y", "plain", "placetui")]
-    return Tables((), (*actors, *strangers), (RayGroup("g", "job", "placetui", bundles=(RayBundle("n", {}),)),))
+    living = (RayNode("n", "10.0.0.1"),)
+    return Tables(living, (*actors, *strangers), (RayGroup("g", "job", "placetui", bundles=(RayBundle("n", {}),)),))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +170,7 @@ def test_ports_that_somebody_listens_on_are_passed_over() -> None:
         port = listener.getsockname()[1]
         assert not shell.port_is_free(port)
         assert shell.find_port_blocks([1], first=port, last=port + 50)[0] > port
-        with pytest.raises(RuntimeError, match="no 2 consecutive free ports"):
+        with pytest.raises(RuntimeError, match=f"no 2 consecutive free ports from {port} to {port} on "):
             shell.find_port_blocks([2], first=port, last=port + 1)
 
 
@@ -192,3 +206,55 @@ class Plain:
 )
 def test_a_worker_is_told_what_it_names(made: type, names: set[str]) -> None:
     assert set(shell.wanted(made, {"rank": 0, "world_size": 1}, {"host": "h", "port": 1})) == names
+
+
+def test_an_embedded_cluster_has_what_the_machine_is_and_nothing_of_its_user() -> None:
+    machine = {"PATH": "/bin", "LC_ALL": "C.UTF-8", "CUDA_HOME": "/cuda", "RAY_AUTH_MODE": "token", "PYTHONPATH": "/a"}
+    secrets = {"AWS_SECRET_ACCESS_KEY": "x", "HTTPS_PROXY": "http://me:x@proxy", "SSH_AUTH_SOCK": "/x", "MINE": "x"}
+    assert machine_environment({**machine, **secrets}) == machine
+
+
+class Arguments:
+    """As a program may have them: defaults in the class, no dictionary of its own."""
+
+    __slots__ = ("actor_num_nodes",)
+    rollout_num_gpus = "many"
+
+    def __init__(self) -> None:
+        self.actor_num_nodes = "two"
+
+
+def test_slime_s_arguments_are_those_of_any_object() -> None:
+    args = Arguments()
+    with pytest.raises(PlacementError) as caught:
+        create_placement_groups(args)
+    assert [problem.path[-1] for problem in caught.value.problems] == ["actor_num_nodes", "rollout_num_gpus"]
+
+
+class Seen(PlacementStrategy):
+    def __init__(self) -> None:
+        self.isolated: list[bool] = []
+
+    def get_placement(self, cluster: Any = None, isolate_accelerator: bool = True, **_: Any) -> list[Placement]:
+        self.isolated.append(isolate_accelerator)
+        raise PlacementError([])
+
+
+def test_isolation_of_a_group_and_its_older_spelling() -> None:
+    seen, cluster = Seen(), Cluster(nodes=[Node(1)])
+    wishes: list[dict[str, Any]] = [{}, {"isolate_accelerator": False}, {"isolate_gpu": False}]
+    for wish in wishes:
+        with pytest.raises(PlacementError):
+            Worker.create_group().launch(cluster, seen, **wish)
+    assert seen.isolated == [True, False, False]
+
+
+def test_the_built_in_worker_tells_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "secret")
+    monkeypatch.setenv("RANK", "3")
+    told = shell.BuiltIn(["4"], {"RANK", "WORLD_SIZE"}).report()
+    assert (told["environment"], told["gpu_ids"], sorted(told)) == (
+        {"RANK": "3"},
+        ["4"],
+        ["environment", "gpu_ids", "host", "pid"],
+    )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.runtime.conftest import drivers
+
 if TYPE_CHECKING:
     from tests.runtime.conftest import TestCluster
 
@@ -226,6 +228,16 @@ def test_a_job_that_is_not_there(one_node: TestCluster) -> None:
     assert "there is no job `nobody`" in done.err
 
 
+def test_the_doctor_compares_versions_with_the_cluster(one_node: TestCluster) -> None:
+    done = one_node.run("doctor", "--json")
+    assert done.code == 0, done.out
+    lines = [one for one in json.loads(done.out)["findings"] if one["topic"] == "ray"]
+    assert [one["state"] for one in lines] == ["fine", "fine"]
+    assert lines[1]["text"].startswith(f"the cluster at {one_node.address} has 1 node, ")
+    found = one_node.run("doctor", address=False, RAY_ADDRESS=one_node.address)
+    assert one_node.address in found.out
+
+
 def test_nobody_to_ask_is_wrong_usage(one_node: TestCluster, write: Write) -> None:
     assert one_node.run("down", "job").code == 2
     assert one_node.run("up", write("actor: 0")).code == 2
@@ -234,13 +246,13 @@ def test_nobody_to_ask_is_wrong_usage(one_node: TestCluster, write: Write) -> No
 def test_from_any_namespace_and_without_a_trace(one_node: TestCluster, write: Write) -> None:
     with one_node.head() as head:
         before = [(actor.id, actor.state) for actor in head.actors()]
-        drivers = head.drivers()
+        registered = drivers(head)
     assert one_node.jobs() == []
     by_variable = one_node.run("ps", "--json", address=False, RAY_ADDRESS=one_node.address)
     assert (by_variable.code, by_variable.out) == (0, '{"jobs": []}\n')
     with one_node.head() as head:
         assert [(actor.id, actor.state) for actor in head.actors()] == before
-        assert head.drivers() == drivers
+        assert drivers(head) == registered
 
 
 @pytest.mark.slow

@@ -1,0 +1,90 @@
+"""`BridgeOperations`: what is asked of a cluster, done by the child process at the other end of a bridge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import CancelledError, Future
+from typing import Any
+
+from placetui.bridge.calls import BridgeLost, LongCall
+from placetui.bridge.client import Bridge
+from placetui.bridge.messages import Message
+from placetui.observe.operations import Failure, Reporter
+
+_DETAILS_APART = ("step", "request", "message", "hint", "interrupted")
+
+
+class BridgeOperations:
+    """`Operations` over a bridge, which stays its owner's."""
+
+    refusal = ""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+
+    def begin(self, kind: str, reporter: Reporter, *, timeout: float = 60.0, **body: Any) -> LongCall:
+        """Ask the child; it is started if it does not run yet."""
+        listener = _Listener(reporter, timeout)
+        try:
+            self._bridge.start()
+        except OSError as problem:
+            listener.reporter.finished(Failure(f"there can be no log: {problem}"))
+            future: Future[Message] = Future()
+            future.cancel()
+            return LongCall(future, interrupt=lambda: None, answer=lambda _value: None)
+        call = self._bridge.begin(kind, progress=listener.progress, timeout=timeout, **body)
+        call.future.add_done_callback(listener.done)
+        return call
+
+
+class _Listener:
+    """Turns the child's messages about one request into what its reporter wants to hear."""
+
+    def __init__(self, reporter: Reporter, timeout: float) -> None:
+        self.reporter = reporter
+        self._timeout = timeout
+        self._failure: dict[str, Any] = {}
+
+    def progress(self, message: Message) -> None:
+        if message.body.get("step") == "failed":
+            self._failure = dict(message.body)
+        self.reporter.told({name: value for name, value in message.body.items() if name != "request"})
+
+    def done(self, future: Future[Message]) -> None:
+        try:
+            body = future.result().body
+        except (Exception, CancelledError) as problem:
+            self.reporter.finished(self._failed(problem))
+        else:
+            self.reporter.finished({name: value for name, value in body.items() if name not in ("id", "error")})
+
+    def _failed(self, problem: BaseException) -> Failure:
+        told = self._failure
+        message, hint = failure_message(problem, told, self._timeout), str(told.get("hint") or "")
+        lost = isinstance(problem, BridgeLost)
+        if lost:
+            hint = "another one is started; what was begun shows in the list of jobs, and can be stopped there"
+        return Failure(
+            message,
+            hint=hint,
+            interrupted=bool(told.get("interrupted")) or message == "interrupted",
+            details={
+                **{name: value for name, value in told.items() if name not in _DETAILS_APART},
+                **({"lost": True} if lost else {}),
+            },
+        )
+
+
+def failure_message(problem: BaseException, told: Mapping[str, Any], timeout: float) -> str:
+    """Why a request has no result, in a sentence.
+
+    Args:
+        problem: What its future raised.
+        told: The step in which the child said that it failed; empty if it did not.
+        timeout: Seconds that it had.
+    """
+    if isinstance(problem, BridgeLost):
+        return f"the process that talks to Ray ended: {problem}"
+    if isinstance(problem, TimeoutError):
+        return f"the process that talks to Ray did not answer within {timeout:g} s"
+    return str(told.get("message") or problem)

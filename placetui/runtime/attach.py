@@ -1,0 +1,73 @@
+"""Jobs that somebody launched with `placetui up`, for programs: `attach("job").group("actor").call("save")`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from placetui.observe.operations import AUTO
+from placetui.placement.environment import NAMESPACE, worker_name
+from placetui.placement.problems import listing, quoted
+from placetui.runtime import jobs, records
+from placetui.runtime.errors import NoCluster, Refused
+from placetui.runtime.groups import Group
+from placetui.runtime.records import READY, Record
+from placetui.runtime.session import Session, connect, find
+
+
+def attach(job: str, address: str = AUTO) -> AttachedJob:
+    """Find a job that runs on a cluster.
+
+    Args:
+        job: Its name, as `placetui ps` lists it.
+        address: `HOST:PORT` of the head; by default the cluster that this program is connected to, else RAY_ADDRESS,
+            else the one cluster of this machine.
+
+    Raises:
+        ClusterError: there is no such cluster, or no such job on it, or it is not ready.
+    """
+    found = find(address)
+    if found is None:
+        raise NoCluster("no Ray cluster was found on this machine", hint='name one: attach(job, address="HOST:PORT")')
+    session = connect(found)
+    record = records.find(session.head, job)
+    if record is None:
+        raise jobs.no_such_job(job)
+    if record.state != READY:
+        raise Refused(f"the job `{job}` is not ready", hint="placetui ps shows how it is")
+    return AttachedJob(session, record)
+
+
+class AttachedJob:
+    """A job of a cluster. It goes on when this program ends."""
+
+    def __init__(self, session: Session, record: Record) -> None:
+        self._session = session
+        self.name = record.job
+        self.components = tuple(record.groups)
+        """Names of its groups, in the order of the file."""
+
+        self._record = record
+
+    def group(self, component: str) -> Group:
+        """The ranks of a component, as they are now.
+
+        Raises:
+            ClusterError: it has no such component.
+        """
+        if component not in self._record.groups:
+            raise Refused(
+                f"the job `{self.name}` has no component `{component}`",
+                hint=f"it has {listing(quoted(self.components))}",
+            )
+        handles: list[Any] = []
+        for rank in range(self._record.groups[component]):
+            try:
+                actor = self._session.ray.get_actor(worker_name(component, rank, self.name), namespace=NAMESPACE)
+            except ValueError:
+                actor = None
+            handles.append(actor)
+        return Group(handles, component, gone=self._gone(component) if None in handles else None)
+
+    def _gone(self, component: str) -> dict[int, str]:
+        states = jobs.job_of(self._record, self._session.head.tables()).ranks
+        return {one.rank: one.reason for one in states if one.component == component and one.reason}

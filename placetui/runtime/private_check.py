@@ -1,0 +1,158 @@
+"""What `private` uses of Ray's insides, by name, and whether the Ray that is installed has it.
+
+Ray may change these from one version to the next. One that lacks something is refused with a sentence before anything
+is asked of a cluster; one that is merely newer than all we know is used, with a notice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from placetui.placement.problems import listing
+from placetui.runtime.errors import NotReady
+
+OLDEST = "2.49"
+"""As in pyproject.toml: before it, a placement group cannot be tied to nodes by their labels."""
+
+NEWEST_KNOWN = "2.60.0"
+"""The newest Ray that all tests have passed with; docs/compatibility.md has the table."""
+
+_SHOWN = 3
+"""So many missing names say enough."""
+
+
+class Call(NamedTuple):
+    """A question to the head."""
+
+    service: str
+    method: str
+    asks: str = ""
+    """Fields of the request."""
+
+    replies: str = ""
+    """Fields of the reply, besides `status`."""
+
+
+CALLS = (
+    Call("NodeInfoGcsService", "GetAllNodeInfo", replies="node_info_list"),
+    Call("ActorInfoGcsService", "GetAllActorInfo", "filters", "actor_table_data"),
+    Call("ActorInfoGcsService", "KillActorViaGcs", "actor_id force_kill no_restart"),
+    Call("PlacementGroupInfoGcsService", "GetAllPlacementGroup", replies="placement_group_table_data"),
+    Call("PlacementGroupInfoGcsService", "RemovePlacementGroup", "placement_group_id"),
+    Call("NodeResourceInfoGcsService", "GetAllAvailableResources", replies="resources_list"),
+    Call("InternalKVGcsService", "InternalKVGet", "namespace key", "value"),
+    Call("InternalKVGcsService", "InternalKVPut", "namespace key value overwrite", "added"),
+    Call("InternalKVGcsService", "InternalKVKeys", "namespace prefix", "results"),
+    Call("InternalKVGcsService", "InternalKVDel", "namespace key del_by_prefix"),
+)
+
+ROWS = {
+    "ray.core.generated.gcs_pb2:GcsNodeInfo": (
+        "node_id node_manager_address node_manager_hostname resources_total labels state is_head_node"
+    ),
+    "ray.core.generated.gcs_pb2:ActorTableData": (
+        "actor_id name ray_namespace class_name state death_cause node_id address pid placement_group_id "
+        "resource_mapping required_resources num_restarts max_restarts job_id start_time serialized_runtime_env"
+    ),
+    "ray.core.generated.gcs_pb2:PlacementGroupTableData": "placement_group_id name ray_namespace state stats bundles",
+    "ray.core.generated.gcs_pb2:PlacementGroupStats": "scheduling_state",
+    "ray.core.generated.gcs_pb2:AvailableResources": "node_id resources_available",
+    "ray.core.generated.common_pb2:Bundle": "node_id unit_resources",
+}
+"""Messages, and the fields of each that are read."""
+
+NAMES = {"ray._private.services": "find_gcs_addresses", "ray._private.worker": "global_worker"}
+"""Modules, and what is taken from each."""
+
+_MESSAGES, _STUBS = "ray.core.generated.gcs_service_pb2", "ray.core.generated.gcs_service_pb2_grpc"
+
+Find = Callable[[str], Any]
+
+
+def missing(find: Find = import_module) -> list[str]:
+    """What of all this there is not.
+
+    Args:
+        find: Gives the module of a name, or raises ImportError.
+    """
+    return [*_missing_names(find), *_missing_calls(find), *_missing_rows(find)]
+
+
+@lru_cache(1)
+def require() -> None:
+    """Make sure that `private` works with the Ray that is installed.
+
+    Raises:
+        NotReady: it does not.
+    """
+    lacking = missing()
+    if lacking:
+        raise unfit(str(getattr(import_module("ray"), "__version__", "?")), lacking)
+
+
+def unfit(version: str, lacking: Sequence[str]) -> NotReady:
+    """How to say that a Ray lacks something."""
+    names = [f"`{name}`" for name in lacking[:_SHOWN]]
+    more = [f"{len(lacking) - _SHOWN} more"] if len(lacking) > _SHOWN else []
+    hint = f"install Ray anew; placetui was tried with Ray {OLDEST} to {NEWEST_KNOWN}"
+    if _numbers(version) > _numbers(NEWEST_KNOWN):
+        hint = f"get a newer placetui: this one was tried with Ray up to {NEWEST_KNOWN}; plans and checks need no Ray"
+    elif _numbers(version) < _numbers(OLDEST):
+        hint = f"placetui needs Ray {OLDEST} or newer, here and on the cluster"
+    return NotReady(f"Ray {version} is not as placetui knows it: it has no {listing([*names, *more])}", hint=hint)
+
+
+def notice(version: str) -> str:
+    """What to say about a Ray that is newer than all we know; empty if it is not."""
+    if _numbers(version) <= _numbers(NEWEST_KNOWN):
+        return ""
+    return f"Ray {version} is newer than {NEWEST_KNOWN}, the newest that placetui was tried with"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+def _missing_names(find: Find) -> Iterator[str]:
+    for module, name in NAMES.items():
+        if not hasattr(_find(find, module), name):
+            yield f"{module}.{name}"
+    # It has moved once already.
+    if not any(hasattr(_find(find, f"ray._private.{place}"), "init_grpc_channel") for place in ("grpc_utils", "utils")):
+        yield "init_grpc_channel"
+
+
+def _missing_calls(find: Find) -> Iterator[str]:
+    messages, stubs = _find(find, _MESSAGES), _find(find, _STUBS)
+    for call in CALLS:
+        known = hasattr(stubs, f"{call.service}Stub")
+        if not (known and hasattr(getattr(stubs, f"{call.service}Servicer", None), call.method)):
+            yield f"{call.service}.{call.method}"
+            continue
+        yield from _missing_fields(messages, f"{call.method}Request", call.asks)
+        yield from _missing_fields(messages, f"{call.method}Reply", f"status {call.replies}")
+
+
+def _missing_rows(find: Find) -> Iterator[str]:
+    for name, fields in ROWS.items():
+        module, _, message = name.partition(":")
+        yield from _missing_fields(_find(find, module), message, fields)
+
+
+def _missing_fields(module: Any, message: str, fields: str) -> Iterator[str]:
+    kind = getattr(module, message, None)
+    if kind is None:
+        yield message
+    else:
+        yield from (f"{message}.{field}" for field in fields.split() if field not in kind.DESCRIPTOR.fields_by_name)
+
+
+def _find(find: Find, module: str) -> Any:
+    try:
+        return find(module)
+    except ImportError:
+        return None

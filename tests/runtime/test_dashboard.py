@@ -1,0 +1,88 @@
+"""The real dashboard in a pseudo-terminal, with real Ray behind it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.tui.test_program import Terminal, is_gone, needs_proc, terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.runtime.conftest import TestCluster
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow, needs_proc]
+
+ESCAPE = "\x1b"
+TOPOLOGY = "placetui:\n  topology: {nodes: 1, gpus_per_node: 2}\n"
+
+
+def type_slowly(desk: Terminal, *answers: tuple[str, str]) -> None:
+    """What to wait for, and what to press then."""
+    for words, keys in answers:
+        desk.sees(words)
+        desk.press(keys)
+
+
+def test_a_job_on_an_embedded_cluster_from_launch_to_leaving(write: Callable[..., Path]) -> None:
+    file = write("actor: 0-1", name="two.yaml", more=TOPOLOGY)
+    with terminal(str(file), "--address", "local", "--write") as desk:
+        type_slowly(desk, ("A1", "L"), ("Name of the job", "\r"), ("starting an embedded", ""), ("launch 2 ranks", ""))
+        os.kill(desk.children()[0], signal.SIGKILL)
+        type_slowly(desk, ("the process that talks to Ray ended: killed by SIGKILL", ""), ("list of jobs", ESCAPE))
+        desk.until(lambda: "list of jobs" not in desk.text, "back at the grid")
+        desk.press("L")
+        type_slowly(desk, ("Name of the job", "\r"), ("launch 2 ranks", "y"), ("job two", "J"), ("2/2", ESCAPE))
+        desk.until(lambda: "2/2" not in desk.text, "back at the grid")
+        desk.sees("ray, job two", "alive pid")
+        children = desk.children()
+        desk.press("q")
+        type_slowly(desk, ("which ends with the dashboard", "t"))
+        assert desk.ends() == 0
+        desk.is_clean()
+        desk.until(lambda: all(map(is_gone, children)), "the processes ended")
+    assert b"raylet" not in desk.output, "what Ray prints does not reach the screen"
+
+
+def test_a_job_that_somebody_else_launched(one_node: TestCluster, write: Callable[..., Path]) -> None:
+    theirs = write("actor: 0-1; env: 0-1", name="theirs.yaml")
+    mine = write("solver: 0-1", name="mine.yaml")
+    launched = one_node.up(theirs)
+    assert launched.code == 0, launched.err
+    with terminal(str(mine), "--address", one_node.address, "--write", "--no-sample", size=(200, 40)) as desk:
+        # The nodes of the cluster take the place of the assumed ones: it has four GPUs, not eight.
+        desk.sees("4 GPUs", "S1")
+        type_slowly(desk, ("ray, every", "J"), ("4/4", "\r"), ("ray, job theirs", ""), ("alive pid", "K"))
+        type_slowly(desk, ("Which rank?", "\r"), ("Type actor:0", "actor:0\r"), ("killed actor:0", ""))
+        type_slowly(desk, ("A0✗", "X"), ("Type theirs", "theirs\r"), ("stopped theirs", "q"))
+        assert desk.ends() == 0
+        desk.is_clean()
+    one_node.assert_clean()
+
+
+def test_a_head_that_is_gone_is_said_and_editing_goes_on(
+    start_cluster: Callable[..., TestCluster], write: Callable[..., Path]
+) -> None:
+    cluster = start_cluster({"gpus": 2})
+    heads = cluster.processes[0]["gcs_server"]
+    file = write("actor: 0-1", name="two.yaml", more=TOPOLOGY)
+    with terminal(str(file), "--address", cluster.address, "--write", "--no-sample") as desk:
+        desk.sees("ray, every 1 s")
+        for pid in heads:
+            os.kill(pid, signal.SIGSTOP)
+        desk.sees("lost: ")
+        type_slowly(desk, ("A1", "["), ("edited", "u"))
+        for pid in heads:
+            os.kill(pid, signal.SIGCONT)
+        desk.sees("ray, every 1 s")
+        for pid in heads:
+            os.kill(pid, signal.SIGKILL)
+        desk.sees("lost: ")
+        type_slowly(desk, ("A1", "l"), ("node0 · GPU 1", "q"))
+        assert desk.ends() == 0
+        desk.is_clean()

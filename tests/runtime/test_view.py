@@ -1,0 +1,124 @@
+"""What an observation takes from the head's tables."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from placetui.observe.model import BundleState
+from placetui.runtime.model import RayActor, RayBundle, RayGroup, RayNode, Tables
+from placetui.runtime.private_rows import read_actor
+from placetui.runtime.records import READY, Record
+from placetui.runtime.view import Place, Seen, Slots, actor_facts, bare_node, group_states, places, rank_states
+
+
+def node(id: str, ip: str = "10.0.0.1", gpus: int = 2, **labels: str) -> RayNode:
+    return RayNode(id, ip, f"host-{id}", {"GPU": gpus} if gpus else {}, labels)
+
+
+def record(*ids: str, **more: object) -> Record:
+    matched = tuple(
+        {"rank": rank, "node_id": one, "ip": "10.0.0.9", "host": one, "gpus": 2} for rank, one in enumerate(ids)
+    )
+    return Record("ppo", "ppo.yaml", 1.0, state=READY, nodes=matched, **more)  # type: ignore[arg-type]
+
+
+def shown(found: tuple[Place, ...]) -> dict[int, str]:
+    return {place.rank: place.node.id for place in found}
+
+
+def test_without_a_job_nodes_are_counted_as_a_launch_would() -> None:
+    nodes = (node("a", "10.0.0.10"), node("b", "10.0.0.9"), node("c", "10.0.0.11", gpus=0))
+    seen = Seen(Tables(nodes))
+    assert shown(places(seen, "hybrid", 0, "b", {})) == {0: "b", 1: "a"}
+    assert shown(places(seen, "slime", 0, "b", {})) == {0: "b", 1: "a"}
+    said: dict[str, str | None] = {"a": "2", "b": "1", "c": "0"}
+    assert shown(places(seen, "hybrid", 0, "b", said)) == {1: "b", 2: "a"}
+
+
+def test_a_planned_node_is_shown_without_gpus_too() -> None:
+    seen = Seen(Tables((node("a"), node("b", "10.0.0.2", gpus=0))))
+    assert shown(places(seen, "hybrid", 1, "a", {})) == {0: "a"}
+    assert shown(places(seen, "hybrid", 2, "a", {})) == {0: "a", 1: "b"}
+
+
+def test_ranks_of_nodes_that_cannot_be_right_are_not_believed() -> None:
+    seen = Seen(Tables((node("a", RLINF_NODE_RANK="7"), node("b", "10.0.0.2"))))
+    assert shown(places(seen, "hybrid", 0, "b", {})) == {0: "b", 1: "a"}
+
+
+def test_a_job_keeps_the_nodes_it_was_matched_with_and_others_come_after() -> None:
+    seen = Seen(Tables((node("a"), node("b"), node("new"))), record("b", "lost", "a"))
+    found = places(seen, "hybrid", 0, "a", {})
+    assert shown(found) == {0: "b", 1: "lost", 2: "a", 3: "new"}
+    assert [place.here for place in found] == [True, False, True, True]
+    lost = bare_node(found[1], "")
+    assert (lost.stale, lost.error, len(lost.devices)) == (True, "the cluster has lost this node", 2)
+
+
+def test_actors_of_jobs_and_of_others() -> None:
+    actors = (
+        RayActor("1", "ppo/actor:3", "placetui", "Shell", node="a", pid=11, group="g", slots={1: 8000}, started=5.0),
+        RayActor("2", "w", "verl", "Engine", node="a", pid=12, job="02000000", variables={"CUDA_VISIBLE_DEVICES": "1"}),
+        RayActor("3", "ppo/actor:4", "placetui", "Shell", "DEAD", node="a"),
+        RayActor("4", "elsewhere", node="z"),
+        RayActor("5", "odd/name", "placetui", "Odd", node="a", group="g"),
+    )
+    groups = (RayGroup("g", "ppo", "placetui"), RayGroup("h", "ppo", "another"))
+    ours, other, odd = actor_facts(actors, groups, {"a": 4}, {"a": Slots(2)})
+    assert (ours.node, ours.job, ours.component, ours.rank, ours.group) == (4, "ppo", "actor", 3, "ppo")
+    assert (ours.reserved, ours.created) == ({1: 0.8}, 5.0)
+    assert (other.job, other.component, other.title, other.claimed, other.group) == ("02000000", None, "w", (1,), None)
+    assert (odd.component, odd.group) == (None, "ppo")
+
+
+def test_an_actor_tells_the_placement_group_and_the_bundle_it_is_in() -> None:
+    actors = (
+        RayActor("1", "w", "verl", node="a", pid=12, group="h", slots={0: 5000}, bundles={0: 3}),
+        RayActor("2", "x", "verl", node="a", pid=13, group="i" * 56),
+        RayActor("3", "y", "verl", node="a", pid=14),
+    )
+    groups = (RayGroup("h", "ppo", "verl"), RayGroup("i" * 56, "", "verl"))
+    named, unnamed, outside = actor_facts(actors, groups, {"a": 0}, {})
+    assert (named.placement_group, named.bundles, named.group) == ("ppo", {0: 3}, None)
+    assert (unnamed.placement_group, unnamed.bundles) == ("i" * 12, {})
+    assert outside.placement_group is None
+
+
+def test_which_bundle_has_a_gpu_stands_in_the_name_of_the_resource() -> None:
+    gcs_pb2: Any = import_module("ray.core.generated.gcs_pb2")
+
+    row = gcs_pb2.ActorTableData()
+    for name, slot in (("GPU_group_5_ab12", 2), ("GPU_group_ab12", 2), ("CPU_group_5_ab12", 0)):
+        resource = row.resource_mapping.add(name=name)
+        resource.resource_ids.add(index=slot, quantity=0.25)
+    found = read_actor(row)
+    assert (found.slots, found.bundles) == ({2: 2500}, {2: 5})
+
+
+def test_words_of_a_list_are_places_in_the_list_that_ray_was_started_with() -> None:
+    assert Slots(4).meant("2, 0,2,9,GPU-x") == (2, 0)
+    limited = Slots(2, {"5": 0, "GPU-five": 0, "2": 1, "GPU-two": 1})
+    assert limited.meant("2,5") == (1, 0)
+    assert limited.meant("GPU-five,0") == (0,)
+
+
+def test_groups_with_their_bundles_on_ranks_of_nodes() -> None:
+    groups = (
+        RayGroup("g", "ppo", "placetui", bundles=(RayBundle("a", {"GPU": 1, "CPU": 2}), RayBundle("", {"CPU": 1}))),
+        RayGroup("h", "", "verl", "PENDING", "NO_RESOURCES"),
+        RayGroup("i", "old", "verl", "REMOVED"),
+    )
+    ours, waiting = group_states(groups, {"a": 3})
+    assert (ours.name, ours.state, ours.reason) == ("ppo", "created", "")
+    assert ours.bundles == (BundleState(3, 1, 2), BundleState(None, 0, 1))
+    assert (waiting.namespace, waiting.state, waiting.reason) == ("verl", "pending", "no_resources")
+
+
+def test_ranks_are_those_of_the_record() -> None:
+    actors = (RayActor("1", "ppo/actor:0", "placetui", node="a", pid=11),)
+    seen = Seen(Tables((node("a"),), actors), record("a", groups={"actor": 2}))
+    alive, dead = rank_states(seen)["actor"]
+    assert (alive.state, alive.node, alive.pid) == ("alive", 0, 11)
+    assert (dead.state, dead.reason) == ("dead", "it is no longer there")
+    assert rank_states(Seen(Tables(()))) == {}
