@@ -37,7 +37,7 @@ def render(plan: Plan, look: Look = PLAIN) -> str:
     if look.format == "json":
         import json
 
-        return json.dumps(plan.to_dict(), indent=2, ensure_ascii=look.ascii) + "\n"
+        return json.dumps(plan.to_dict(), indent=2) + "\n"
     drawing = drawing_of(plan, look)
     if look.format == "svg":
         return to_svg(drawing, title=os.path.basename(plan.source))

@@ -29,6 +29,8 @@ def quiet_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
     for name in list(os.environ):
         if name in STEERING_VARIABLES or name.startswith(STEERING_PREFIXES):
             monkeypatch.delenv(name)
+    # Another test may run a cluster at the same time.
+    monkeypatch.setenv("RAY_ADDRESS", "local")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from placetui import locations, resources, state
 from placetui.cli import exits
-from placetui.cli.options import DocumentError, add_plan_options, print_problems, wishes_of
+from placetui.cli.cluster import RUNTIME, add_address, python_path, remove_old_logs
+from placetui.cli.options import CommandParser, DocumentError, add_plan_options, open_plan, print_problems, wishes_of
+from placetui.cli.output import speaks_utf8
 from placetui.document.settings_file import AppSettings, read_settings
+from placetui.observe.operations import LOCAL
 
 if TYPE_CHECKING:
     from placetui.bridge.client import Bridge
@@ -31,11 +34,6 @@ def run(arguments: Sequence[str]) -> int:
     args = _parser().parse_args(arguments)
     recording = None
     if args.replay:
-        if not args.file:
-            print(
-                "placetui: --replay needs the FILE whose plan was recorded: placetui FILE --replay F", file=sys.stderr
-            )
-            return exits.USAGE
         from placetui.observe.playback import Recording, RecordingError
 
         try:
@@ -53,7 +51,7 @@ def run(arguments: Sequence[str]) -> int:
     except DocumentError as error:
         print_problems(error.problems)
         return exits.USAGE
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (os.environ.get("TEXTUAL_DRIVER") or (sys.stdin.isatty() and sys.stdout.isatty())):
         print("placetui: the dashboard needs a terminal", file=sys.stderr)
         print("  hint: `placetui show FILE` prints the grid, `placetui check FILE` its problems", file=sys.stderr)
         return exits.USAGE
@@ -63,25 +61,56 @@ def run(arguments: Sequence[str]) -> int:
 
     settings, problems = read_settings(locations.config_file(), actions=[action.id for action in ACTIONS])
     bridge = _bridge() if args.demo else None
+    cluster = None if bridge or recording else _Cluster(args)
     from placetui.tui.app import Dashboard
 
     # Plans and observations are large and free of cycles: looking through them too often would stall the screen.
     gc.set_threshold(50_000, 20, 50)
     options = _options(args, settings, problems, args.file if new else "", _source_for(bridge, recording))
+    if cluster is not None:
+        options = replace(options, **cluster.options())
+        if not args.file and args.address != LOCAL:
+            options = replace(options, picture=cluster.look_around)
+    elif recording is not None and not args.file:
+        options = replace(options, picture=partial(_replayed, recording))
     app = Dashboard(session, options)
     try:
         code = app.run(mouse=settings.mouse and not args.no_mouse)
     finally:
         if bridge is not None:
             bridge.close()
+        if cluster is not None and not app.hurried:
+            cluster.close()
     return exits.FINE if code is None else code
 
 
+def check(args: argparse.Namespace) -> int | None:
+    """Say what would keep the dashboard from opening; the exit code if something would."""
+    try:
+        wishes = wishes_of(args)
+        if args.file and not (args.write and not os.path.lexists(args.file)):
+            open_plan(args.file, wishes)
+    except DocumentError as error:
+        print_problems(error.problems)
+        return exits.USAGE
+    return None
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("placetui", description="See which process sits on which GPU.", allow_abbrev=False)
+    parser = CommandParser("placetui", "See which process sits on which GPU.")
+    add_options(parser)
+    return parser
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add everything that the dashboard understands."""
     parser.add_argument("file", nargs="?", metavar="FILE", help="a placement file; without it, choose one")
     add_plan_options(parser)
-    parser.add_argument("--write", action="store_true", help="edits may be saved to FILE; a missing FILE is made")
+    add_address(parser, local=True)
+    parser.add_argument("--no-sample", action="store_true", help="start no samplers on the cluster's nodes")
+    parser.add_argument(
+        "--write", action="store_true", help="edits may be saved to FILE, a missing FILE is made, jobs may be changed"
+    )
     parser.add_argument("--theme", metavar="NAME", help="colours; ctrl+p lists the themes")
     parser.add_argument("--ascii", action="store_true", help="print nothing but ASCII")
     parser.add_argument("--no-color", action="store_true", help="use no colours")
@@ -89,7 +118,6 @@ def _parser() -> argparse.ArgumentParser:
     behind = parser.add_mutually_exclusive_group()
     behind.add_argument("--demo", action="store_true", help="show a simulated cluster behind the plan")
     behind.add_argument("--replay", metavar="F", help="show what `placetui top --record F` has seen behind the plan")
-    return parser
 
 
 def _options(
@@ -100,12 +128,13 @@ def _options(
     source_for: Callable[[Plan], ClusterSource] | None,
 ) -> Options:
     """The command line before the settings, the settings before what is remembered."""
+    from placetui.observe.alerts import Thresholds
     from placetui.tui.app import Options
 
     remembered = state.load()
     theme = args.theme or (settings.theme if "theme" in settings.given else remembered.theme or settings.theme)
     density = settings.density if "density" in settings.given else remembered.density or settings.density
-    plain = args.ascii or (not _speaks_utf8() if settings.ascii is None else settings.ascii)
+    plain = args.ascii or (not speaks_utf8() if settings.ascii is None else settings.ascii)
     return Options(
         theme=theme,
         density=density,
@@ -113,6 +142,7 @@ def _options(
         color=not (args.no_color or os.environ.get("NO_COLOR")),
         keys=settings.keys,
         interval=settings.interval,
+        thresholds=Thresholds(**settings.alerts),
         user_themes=locations.themes_dir(),
         choices=tuple(_choices(remembered.recent)),
         notices=problems,
@@ -136,6 +166,60 @@ def _source_for(bridge: Bridge | None, recording: Recording | None) -> Callable[
     return None
 
 
+def _replayed(recording: Recording) -> ClusterSource:
+    """A recording, shown as it is."""
+    from placetui.observe.replay import ReplaySource
+
+    return ReplaySource(recording)
+
+
+class _Cluster:
+    """A Ray cluster: one process looks at it, another does things. Each can be lost without the other."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        from placetui.bridge.child import WORK_GRACE
+        from placetui.bridge.client import Bridge
+        from placetui.bridge.process import child_command
+
+        self._args = args
+        self._looking = Bridge(locations.logs_dir(), child_command(RUNTIME))
+        self._doing = Bridge(locations.logs_dir(), child_command(RUNTIME), patience=WORK_GRACE)
+
+    def options(self) -> dict[str, Any]:
+        """What the dashboard needs of it."""
+        from placetui.bridge.operations import BridgeOperations
+        from placetui.observe.operations import Operations, Refusing
+
+        operations: Operations = BridgeOperations(self._doing)
+        if not self._args.write:
+            operations = Refusing(operations, "started without --write")
+        return {
+            "cluster": self._look,
+            "operations": operations,
+            "address": self._args.address,
+            "launch_with": {"python_path": python_path()},
+            "child_log": lambda: self._doing.log or self._looking.log,
+        }
+
+    def _look(self, plan: Plan, address: str, job: str) -> ClusterSource:
+        from placetui.bridge.source import ray_source
+
+        sample = not self._args.no_sample
+        return ray_source(self._looking, address, job=job, mode=plan.mode, nodes=len(plan.nodes), sample=sample)
+
+    def look_around(self) -> ClusterSource:
+        """The cluster as it is, without a plan."""
+        from placetui.bridge.source import ray_source
+
+        return ray_source(self._looking, self._args.address, sample=not self._args.no_sample)
+
+    def close(self) -> None:
+        """End the processes; what they had begun is taken back."""
+        self._looking.close()
+        self._doing.close()
+        remove_old_logs()
+
+
 def _bridge() -> Bridge:
     from placetui.bridge.client import Bridge
 
@@ -148,10 +232,6 @@ def _remember(key: str, value: Any) -> None:
         state.update(lambda remembered: remembered.opened(value))
     else:
         state.update(lambda remembered: replace(remembered, **{key: value}))
-
-
-def _speaks_utf8() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
 
 
 def _choices(recent: Sequence[str]) -> Iterator[Choice]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,15 +12,19 @@ from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from placetui.bridge.calls import BridgeError, BridgeLost
+from placetui.bridge.calls import BridgeError
 from placetui.bridge.child import WORK_GRACE
 from placetui.bridge.client import Bridge
 from placetui.bridge.messages import Message
+from placetui.bridge.operations import failure_message
 from placetui.bridge.process import child_command
+from placetui.cli import exits
+from placetui.cli.output import Patience
 from placetui.locations import logs_dir, make_private
+from placetui.observe.operations import AUTO, LOCAL
 
 RUNTIME = "placetui.runtime.child"
-LOCAL = "local"
+
 _LOOK = 0.25
 _KEEP_LOGS = 7 * 86_400.0
 """Seconds."""
@@ -39,7 +44,7 @@ class Runtime:
     """The child process with Ray in it."""
 
     def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
+        self.bridge = bridge
 
     def ask(
         self,
@@ -63,14 +68,20 @@ class Runtime:
             Failed: there is no result.
         """
         told: SimpleQueue[Message | None] = SimpleQueue()
-        call = self._bridge.begin(kind, progress=told.put, timeout=timeout, **body)
+        call = self.bridge.begin(kind, progress=told.put, timeout=timeout, **body)
         call.future.add_done_callback(lambda _: told.put(None))
         failure: Mapping[str, Any] = {}
         interrupted = False
+        patience: Patience | None = Patience("asking the cluster")
         while True:
             try:
                 with suppress(Empty):
+                    if patience:
+                        patience.look()
                     message = told.get(timeout=_LOOK)
+                    if patience:
+                        patience.end()
+                        patience = None
                     if message is None:
                         break
                     event = {name: value for name, value in message.body.items() if name != "request"}
@@ -89,22 +100,20 @@ class Runtime:
         try:
             return call.future.result().body
         except (BridgeError, TimeoutError, CancelledError) as problem:
-            message_text = str(failure.get("message") or problem)
-            if isinstance(problem, BridgeLost):
-                message_text = f"the process that talks to Ray ended: {problem}"
-            elif isinstance(problem, TimeoutError):
-                message_text = f"the process that talks to Ray did not answer within {timeout:g} s"
-            raise Failed(message_text, failure) from None
+            raise Failed(failure_message(problem, failure, timeout), failure) from None
 
 
 @contextmanager
-def runtime() -> Iterator[Runtime]:
+def runtime(patience: float = WORK_GRACE) -> Iterator[Runtime]:
     """A child process for one command. Its log stays for some days when something went wrong.
+
+    Args:
+        patience: Seconds that it has to undo what it does, when the command ends.
 
     Raises:
         Failed: there can be none.
     """
-    bridge = Bridge(logs_dir(), child_command(RUNTIME), patience=WORK_GRACE)
+    bridge = Bridge(logs_dir(), child_command(RUNTIME), patience=patience)
     try:
         make_private(logs_dir())
         bridge.start()
@@ -123,10 +132,11 @@ def runtime() -> Iterator[Runtime]:
         bridge.close()
         if log:
             log.unlink(missing_ok=True)
-        _remove_old_logs()
+        remove_old_logs()
 
 
-def _remove_old_logs() -> None:
+def remove_old_logs() -> None:
+    """Logs of children that ended long ago."""
     oldest = time.time() - _KEEP_LOGS
     for path in logs_dir().glob("child-*.log"):
         with suppress(OSError):
@@ -140,16 +150,35 @@ def add_address(parser: argparse.ArgumentParser, *, local: bool) -> None:
     more = "; `local` starts one that lives as long as the command" if local else ""
     parser.add_argument(
         "--address",
-        default="auto",
+        default=AUTO,
         metavar=choices,
         help=f"the cluster; by default RAY_ADDRESS, or the one on this machine{more}",
     )
+
+
+def seconds(text: str) -> float:
+    """The value of an option that is a time."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not 0 < found < 1e6:
+        raise argparse.ArgumentTypeError(f"a number of seconds above 0, not `{text}`")
+    return found
 
 
 def refuse_local(parser: argparse.ArgumentParser, address: str) -> None:
     """An embedded cluster belongs to the command that started it."""
     if address == LOCAL:
         parser.error("an embedded cluster has an address, which `placetui up` printed as it connected: name that")
+
+
+def give_up(command: str, problem: Failed) -> int:
+    """Say why there is no result, unless somebody wanted it to end; the exit code."""
+    if problem.details.get("interrupted"):
+        return exits.INTERRUPTED
+    print_failure(command, problem)
+    return exits.CLUSTER
 
 
 def print_failure(command: str, problem: Failed) -> None:
@@ -161,6 +190,11 @@ def print_failure(command: str, problem: Failed) -> None:
         print(f"  hint: {hint}", file=sys.stderr)
 
 
+def python_path() -> list[str]:
+    """The caller's PYTHONPATH; ranks run elsewhere, where a relative entry means nothing."""
+    return [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+
+
 def confirm(question: str) -> bool:
     """Ask a person; only for those who have a terminal."""
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
@@ -168,5 +202,5 @@ def confirm(question: str) -> bool:
 
 
 def has_terminal() -> bool:
-    """Whether somebody can be asked."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    """Whether somebody can be asked: not where a part of the terminal is a file or a pipe."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()

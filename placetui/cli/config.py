@@ -58,7 +58,7 @@ def _validate(as_json: bool) -> int:
     _, found = _read(theme_names(themes))
     problems = [*found, *problems]
     if as_json:
-        print(json.dumps({"problems": [problem.to_dict() for problem in problems]}, indent=2, ensure_ascii=False))
+        print(json.dumps({"problems": [problem.to_dict() for problem in problems]}, indent=2))
     else:
         print_problems(problems, to_stdout=True)
         if not problems:

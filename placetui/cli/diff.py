@@ -38,7 +38,7 @@ def run(arguments: Sequence[str]) -> int:
     print_problems(errors)
     difference = diff_plans(before, after)
     if args.json:
-        print(json.dumps(difference.to_dict(), indent=2, ensure_ascii=False))
+        print(json.dumps(difference.to_dict(), indent=2))
     else:
         print("\n".join(map(one_line, difference_lines(difference))))
     return exits.PROBLEMS if difference or errors else exits.FINE

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from placetui.cli import exits
-from placetui.cli.cluster import Failed, add_address, confirm, has_terminal, print_failure, refuse_local, runtime
+from placetui.cli.cluster import Failed, add_address, confirm, give_up, has_terminal, refuse_local, runtime
 from placetui.cli.options import command_parser
 from placetui.placement.problems import count, listing
 
@@ -34,9 +34,6 @@ def run(arguments: Sequence[str]) -> int:
                     return exits.INTERRUPTED
             ended = child.ask("down", TIMEOUT, address=args.address, job=args.job)
     except Failed as problem:
-        if problem.details.get("interrupted"):
-            return exits.INTERRUPTED
-        print_failure("down", problem)
-        return exits.CLUSTER
+        return give_up("down", problem)
     print(f"{args.job} is down: {count(ended['actors'], 'actor')} ended", file=sys.stderr)
     return exits.FINE

@@ -49,7 +49,7 @@ def run(arguments: Sequence[str]) -> int:
         print(f"placetui explain: {one_line(str(error))}\n  hint: {one_line(error.hint)}", file=sys.stderr)
         return exits.USAGE
     if args.json:
-        print(json.dumps(answer.to_dict(), indent=2, ensure_ascii=False))
+        print(json.dumps(answer.to_dict(), indent=2))
     else:
         print("\n".join(map(one_line, answer.lines())))
     return exits.PROBLEMS if failed else exits.FINE

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
 
-from placetui.observe.model import Observation
+from placetui.observe.model import Observation, Source
 from placetui.observe.ports import ClusterSource, Status, Update
 
 LATE = 2.5
@@ -41,6 +41,16 @@ class Feed:
         self._source.close()
         os.close(self._reader)
         os.close(self._writer)
+
+    @property
+    def source_name(self) -> Source:
+        """What is looked at."""
+        return self._source.name
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there was an observation, and nothing in it."""
+        return self._latest is not None and not self._latest.nodes
 
     # From a thread of the source
 

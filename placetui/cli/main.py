@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
-from placetui import __version__
 from placetui.cli import exits
+from placetui.cli.output import open_missing_streams, safe_streams
 
 COMMANDS = {
     "check": "say what is wrong in placement files",
@@ -20,8 +20,13 @@ COMMANDS = {
     "up": "launch a plan on a Ray cluster",
     "ps": "list the jobs of a Ray cluster",
     "down": "end a job",
+    "call": "call a method on all ranks of a component of a job",
+    "logs": "print what a rank of a job writes",
+    "serve": "open the dashboard in a browser",
     "import-slime": "turn a slime command line into a file",
     "config": "show where the settings are, print them, or say what is wrong with them",
+    "doctor": "say whether Python, Ray, the GPUs, the terminal and the settings are as they should be",
+    "completion": "print a script with which a shell completes commands and options",
 }
 """Name and what it does; each lives in a module of its name with `run(arguments) -> exit code`."""
 
@@ -29,12 +34,14 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `placetui` with these arguments, by default the program's own."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that knows fewer characters gets escapes
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = _dispatch(arguments)
-        print(end="", flush=True)  # or a reader that has gone is noticed too late
+        with safe_streams():
+            code = _dispatch(arguments)
+            print(end="", flush=True)  # or a reader that has gone is noticed too late
         return code
     except KeyboardInterrupt:
         return exits.INTERRUPTED
@@ -50,12 +57,15 @@ def _dispatch(arguments: list[str]) -> int:
         run = import_module(f"placetui.cli.{first.replace('-', '_')}").run
         return int(run(arguments[1:]))
     if first in ("-V", "--version"):
-        print(f"placetui {__version__}")
+        from placetui.cli.versions import lines
+
+        print("\n".join(lines()))
         return exits.FINE
     if first in ("-h", "--help"):
         print(_usage())
         return exits.FINE
-    if _looks_like_a_command(first):
+    # With --write, which is the dashboard's, a file that is not there is made.
+    if _looks_like_a_command(first) and "--write" not in arguments:
         return _unknown(first)
     from placetui.cli import app
 

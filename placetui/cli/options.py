@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from placetui.document import Document, DocumentError, Wishes, parse_override, plan_document, read_cluster_option
 from placetui.placement.plan import Plan
@@ -12,9 +13,46 @@ from placetui.placement.problems import Problem
 from placetui.placement.settings import MODES
 
 
-def command_parser(name: str, description: str) -> argparse.ArgumentParser:
+class _Question(str):
+    """An argument that no user can type."""
+
+
+DESCRIBE = _Question("--describe")
+"""As the only argument of a command: do nothing but hand over the complete parser (`Described`)."""
+
+
+class Described(Exception):
+    """What a command understands."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        super().__init__(parser.prog)
+        self.parser = parser
+
+
+class CommandParser(argparse.ArgumentParser):
     """A parser in the house style: no abbreviations, so that new options never change old calls."""
-    return argparse.ArgumentParser(f"placetui {name}", description=description, allow_abbrev=False)
+
+    def __init__(self, prog: str, description: str) -> None:
+        super().__init__(prog, description=description, allow_abbrev=False)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if args and isinstance(args[0], _Question):
+            raise Described(self)
+        return super().parse_known_args(args, namespace)
+
+
+def command_parser(name: str, description: str) -> argparse.ArgumentParser:
+    """The parser of a command; `parser_of` finds it again."""
+    return CommandParser(f"placetui {name}", description)
+
+
+def parser_of(run: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser:
+    """What a command understands, from its own parser at the moment it would parse."""
+    try:
+        run([DESCRIBE])
+    except Described as found:
+        return found.parser
+    raise TypeError(f"{run.__module__} parses nothing")
 
 
 def add_plan_options(parser: argparse.ArgumentParser) -> None:
@@ -52,4 +90,13 @@ def print_problems(problems: Iterable[Problem], *, to_stdout: bool = False) -> N
         print(problem.format(), file=sys.stdout if to_stdout else sys.stderr)
 
 
-__all__ = ["DocumentError", "add_plan_options", "command_parser", "open_plan", "print_problems", "wishes_of"]
+__all__ = [
+    "CommandParser",
+    "DocumentError",
+    "add_plan_options",
+    "command_parser",
+    "open_plan",
+    "parser_of",
+    "print_problems",
+    "wishes_of",
+]

@@ -9,11 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from placetui.cli import exits
-from placetui.cli.cluster import Failed, add_address, print_failure, refuse_local, runtime
+from placetui.cli.cluster import Failed, add_address, give_up, refuse_local, runtime
 from placetui.cli.options import command_parser
+from placetui.cli.output import raw
 
 TIMEOUT = 30.0
 INTERVAL = 1.0
+TROUBLES = 8
+"""Ranks of a job that are listed when something is wrong with them."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -33,10 +36,7 @@ def run(arguments: Sequence[str]) -> int:
                     return exits.FINE
                 time.sleep(INTERVAL)
     except Failed as problem:
-        if problem.details.get("interrupted"):
-            return exits.INTERRUPTED
-        print_failure("ps", problem)
-        return exits.CLUSTER
+        return give_up("ps", problem)
 
 
 def _show(found: Mapping[str, Any], *, as_json: bool, again: bool) -> None:
@@ -46,15 +46,21 @@ def _show(found: Mapping[str, Any], *, as_json: bool, again: bool) -> None:
         return
     if again and sys.stdout.isatty():
         # Home, and clear what is below.
-        print("\x1b[H\x1b[2J", end="")
+        raw(sys.stdout).write("\x1b[H\x1b[2J")
+        sys.stdout.flush()
     if not jobs:
         print(f"no jobs on {found['address']}", file=sys.stderr)
         return
+    troubles = found.get("troubles", {})
     rows = [("JOB", "STATE", "RANKS", "AGE", "FILE"), *map(_row, jobs)]
     widths = [max(len(row[place]) for row in rows) for place in range(4)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         print("  ".join([*cells, row[4]]).rstrip())
+        for trouble in troubles.get(row[0], [])[:TROUBLES]:
+            print(f"  {trouble}")
+        if len(troubles.get(row[0], [])) > TROUBLES:
+            print(f"  … and {len(troubles[row[0]]) - TROUBLES} more")
     sys.stdout.flush()
 
 

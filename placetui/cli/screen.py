@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+from placetui.cli.output import raw
+
 _ENTER = "\x1b[?1049h\x1b[?25l"
 """The other screen, without a cursor."""
 
@@ -74,7 +76,7 @@ def full_screen(resized: Callable[[], None]) -> Iterator[None]:
 
 
 def _write(text: str) -> None:
-    sys.stdout.write(text)
+    raw(sys.stdout).write(text)
     sys.stdout.flush()
 
 

@@ -18,6 +18,7 @@ from placetui.cli.options import (
     print_problems,
     wishes_of,
 )
+from placetui.cli.output import harmless
 from placetui.grid import DARK, DENSITIES, LIGHT, Colors, Palette, to_ansi
 from placetui.placement.plan import Plan
 from placetui.placement.ranks import RankError, parse_node_ranks
@@ -105,7 +106,7 @@ def _snapshot(path: Path, drawn: str, update: bool) -> int:
         print(f"placetui show: {path} is not there\n  hint: store the drawing with --update", file=sys.stderr)
         return exits.PROBLEMS
     if changes:
-        _emit(changes)
+        _emit(harmless(changes))
         print(f"{path} is drawn differently now\n  hint: if that is meant, add --update", file=sys.stderr)
         return exits.PROBLEMS
     return exits.FINE

@@ -59,7 +59,7 @@ def lines(observation: Observation, look: Look) -> Iterator[str]:
             age = f", values are {node.age:.0f} s old" if node.stale and node.devices else ""
             yield look.paint(look.fit(f"{node.error}{age}"), "warning")
         if node.devices:
-            yield from _devices(node.devices, look)
+            yield from _devices(node, look)
             yield from _processes(node.devices, look)
 
 
@@ -74,7 +74,8 @@ def _headline(node: NodeSample, moment: float) -> str:
     return "  ".join([*parts, time.strftime("%H:%M:%S", time.localtime(moment))])
 
 
-def _devices(devices: Sequence[DeviceSample], look: Look) -> Iterator[str]:
+def _devices(node: NodeSample, look: Look) -> Iterator[str]:
+    devices = node.devices
     degree = "C" if look.ascii else "°C"
     columns = (
         _Column("GPU", lambda device: str(device.index)),
@@ -95,7 +96,7 @@ def _devices(devices: Sequence[DeviceSample], look: Look) -> Iterator[str]:
         text = _row(row, widths, columns)
         if device.stale:
             text = f"{text}  stale, {device.age:.0f} s"
-        if device.error:
+        if device.error and device.error != node.error:
             text = f"{text}  {device.error}"
         yield look.paint(look.fit(text), "warning" if device.stale or device.memory_used is None else "plain")
 
@@ -131,10 +132,9 @@ def _figure(value: int | None, unit: str) -> str:
 
 
 def _processes(devices: Sequence[DeviceSample], look: Look) -> Iterator[str]:
-    held = [(device.index, process) for device in devices for process in device.processes]
-    if not held:
+    rows = [row for device in devices for row in _rows(device)]
+    if not rows:
         return
-    rows = [(str(index), str(process.pid), *_who(process)) for index, process in held]
     titles = ("GPU", "pid", "user", "memory", "command")
     widths = [max(cell_width(clean(row[place], look.ascii)) for row in (titles, *rows)) for place in range(4)]
     yield ""
@@ -143,6 +143,18 @@ def _processes(devices: Sequence[DeviceSample], look: Look) -> Iterator[str]:
         padding = " " * (widths[2] - cell_width(user))
         text = f"{gpu:>{widths[0]}}  {pid:>{widths[1]}}  {user}{padding}  {memory:>{widths[3]}}  {command}"
         yield look.paint(look.fit(text), "muted" if tone == "muted" else "plain")
+
+
+def _rows(device: DeviceSample) -> Iterator[tuple[str, ...]]:
+    """The processes on a GPU, and actors that hold a part of it but no memory."""
+    for process in device.processes:
+        yield str(device.index), str(process.pid), *_who(process)
+    seen = {process.actor_id for process in device.processes}
+    for claim in device.claims:
+        if claim.actor_id not in seen:
+            part = "claims it" if claim.reserved is None else f"has {claim.reserved:g} of it"
+            held = "what it holds is not known" if device.is_unread else "holds nothing"
+            yield str(device.index), str(claim.pid or ""), "", "-", f"{claim.actor}  ({part}, {held})"
 
 
 def _who(process: ProcessSample) -> tuple[str, str, str]:

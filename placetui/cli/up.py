@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -13,48 +11,52 @@ from typing import Any
 
 from placetui.cli import exits
 from placetui.cli.cluster import (
-    LOCAL,
     Failed,
     add_address,
     confirm,
     has_terminal,
     print_failure,
+    python_path,
     runtime,
+    seconds,
 )
 from placetui.cli.options import DocumentError, add_plan_options, command_parser, open_plan, print_problems, wishes_of
+from placetui.cli.output import harmless, raw
+from placetui.observe import step_words
+from placetui.observe.operations import FOREVER, JOB_NAME, LOCAL, SPARE, job_name
 from placetui.placement.problems import count, listing
 
 DEFAULT_TIMEOUT = 300.0
-_FOREVER = 10 * 365 * 86_400.0
-_SPARE = 3_600.0 + 600.0
-"""Seconds for a person to answer, and for connecting: the child has deadlines of its own for all it does."""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command."""
     args = _parse(arguments)
-    asks = not (args.yes or args.dry_run or args.address == LOCAL)
-    if asks and not has_terminal():
-        print("placetui up: a job is to be started and nobody can be asked", file=sys.stderr)
-        print("  hint: say --yes", file=sys.stderr)
-        return exits.USAGE
     try:
         wishes = wishes_of(args)
         document, plan = open_plan(args.file, wishes)
     except DocumentError as error:
         print_problems(error.problems)
         return exits.USAGE
+    workers = {name: str(one["worker"]) for name, one in plan.launch.items() if one.get("worker")}
+    # An embedded cluster is nobody else's; but code that a file names runs with the rights of the one who says `up`.
+    asks = not (args.yes or args.dry_run or (args.address == LOCAL and not workers))
+    if asks and not has_terminal():
+        print("placetui up: a job is to be started and nobody can be asked", file=sys.stderr)
+        print("  hint: say --yes", file=sys.stderr)
+        return exits.USAGE
     # On assumed nodes something may not fit that fits on the real ones: the child looks again.
     if plan.topology_source != "assumed" and any(problem.severity == "error" for problem in plan.problems):
         print_problems(plan.problems)
         return exits.PROBLEMS
-    job = args.job or _job_name(args.file)
-    screen = _Screen(args, job)
+    job = args.job or job_name(args.file)
+    screen = _Screen(args, job, workers)
+    screen.name_workers()
     try:
         with runtime() as child:
             child.ask(
                 "up",
-                _FOREVER if args.address == LOCAL else args.timeout + _SPARE,
+                FOREVER if args.address == LOCAL else args.timeout + SPARE,
                 screen.show,
                 undo=True,
                 text=document.text,
@@ -68,7 +70,7 @@ def run(arguments: Sequence[str]) -> int:
                 dry_run=args.dry_run,
                 accept_moved=args.accept_moved,
                 ask=["launch"] if asks else [],
-                python_path=_python_path(),
+                python_path=python_path(),
             )
     except Failed as problem:
         return screen.give_up(problem)
@@ -86,7 +88,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--dry-run", action="store_true", help="only say whether it fits, and what would be where")
     parser.add_argument(
         "--timeout",
-        type=_seconds,
+        type=seconds,
         default=DEFAULT_TIMEOUT,
         metavar="S",
         help="seconds from reserving to all ranks alive; default 300",
@@ -99,44 +101,33 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"a number of seconds above 0, not `{text}`")
-    return seconds
-
-
 def _name(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", text):
+    if not JOB_NAME.fullmatch(text):
         raise argparse.ArgumentTypeError(f"letters, digits, dots, dashes and underscores, not `{text}`")
     return text
-
-
-def _job_name(file: str) -> str:
-    stem = os.path.basename(file).partition(".")[0]
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:100] or "job"
-
-
-def _python_path() -> list[str]:
-    """The caller's PYTHONPATH; ranks run elsewhere, where a relative entry means nothing."""
-    return [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
 
 
 class _Screen:
     """What is told on the way: JSON lines on stdout, or words on stderr and the ranks on stdout."""
 
-    def __init__(self, args: argparse.Namespace, job: str) -> None:
+    def __init__(self, args: argparse.Namespace, job: str, workers: Mapping[str, str] | None = None) -> None:
         self._json: bool = args.json
         self._job = job
+        self._workers = workers or {}
+        """By component, the class that the file wants to run."""
+
         self._local = args.address == LOCAL
         self._dry_run: bool = args.dry_run
         self._ready = False
         self._sizes: Mapping[str, int] = {}
         self._alive: dict[str, int] = {}
         self._on_progress_line = False
+
+    def name_workers(self) -> None:
+        """Say which code will run, before anything of it is imported."""
+        if not self._json:
+            for component, worker in self._workers.items():
+                self._tell("code", f"{component} runs {worker}")
 
     def show(self, event: Mapping[str, Any]) -> bool | None:
         if "question" in event:
@@ -172,7 +163,8 @@ class _Screen:
     def _ask(self) -> bool:
         ranks = sum(self._sizes.values())
         parts = listing(f"{name} {size}" for name, size in self._sizes.items())
-        return confirm(f"start {count(ranks, 'rank')} ({parts}) as job {self._job}?")
+        code = f", running {listing(dict.fromkeys(self._workers.values()))}," if self._workers else ""
+        return confirm(f"start {count(ranks, 'rank')} ({parts}){code} as job {self._job}?")
 
     def _tables(self, step: str, event: Mapping[str, Any]) -> None:
         if step == "check" and self._dry_run:
@@ -194,7 +186,8 @@ class _Screen:
             self._alive[event["component"]] = self._alive.get(event["component"], 0) + 1
         if sys.stderr.isatty():
             parts = ", ".join(f"{name} {self._alive.get(name, 0)}/{size}" for name, size in self._sizes.items())
-            print(f"\r{'launch':<9}{parts}", end="", file=sys.stderr, flush=True)
+            raw(sys.stderr).write("\r" + harmless(f"{'launch':<9}{parts}"))
+            sys.stderr.flush()
             self._on_progress_line = True
 
     def _end_progress_line(self) -> None:
@@ -211,31 +204,15 @@ def _gpus(ids: Sequence[str]) -> str:
     return f"GPU {','.join(ids)}" if ids else "no GPU"
 
 
-def _match_words(event: Mapping[str, Any]) -> str:
-    nodes = listing((f"{one['rank']} = {one['ip']} ({count(one['gpus'], 'GPU')})" for one in event["nodes"]), 8)
-    return "\n".join([f"node {nodes}, by {event['by']}", *(f"warning: {text}" for text in event["warnings"])])
-
-
-def _check_words(event: Mapping[str, Any]) -> str:
-    needed: dict[str, float] = {}
-    for one in event["nodes"]:
-        needed[one["resource"]] = needed.get(one["resource"], 0) + one["needed"]
-    return f"{listing(f'{number:g} {name}' for name, number in needed.items()) or 'nothing'} needed: fits"
-
-
-def _probe_words(event: Mapping[str, Any]) -> str:
-    moved = event["moved"]
-    result = f"{count(len(moved), 'rank')} moved" if moved else "as planned"
-    return f"{count(len(event['devices']), 'device')} in {event['seconds']:.2f} s, {result}"
-
-
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "connect": lambda event: f"{event['address']}, Ray {event['ray']}, {count(event['nodes'], 'node')}",
-    "match": _match_words,
-    "check": _check_words,
-    "reserve": lambda event: (
-        count(event["bundles"], "bundle") if "bundles" in event else f"waiting: {event['waiting_for']}"
+    "connect": lambda event: step_words.connected(event) + (f" ({event['notice']})" if "notice" in event else ""),
+    "match": lambda event: "\n".join(
+        [step_words.matched(event, 8), *(f"warning: {text}" for text in event["warnings"])]
     ),
-    "probe": _probe_words,
+    "check": lambda event: f"{step_words.needed(event)} needed: fits",
+    "reserve": step_words.reserved,
+    "probe": lambda event: (
+        f"{count(len(event['devices']), 'device')} in {event['seconds']:.2f} s, {step_words.moved(event)}"
+    ),
     "ready": lambda event: f"job {event['job']}: {count(len(event['ranks']), 'rank')} alive",
 }

@@ -208,7 +208,9 @@ def test_wrong_usage(run: Run, arguments: list[str]) -> None:
 
 
 def test_help_and_version(run: Run) -> None:
-    assert run("--version").out == f"placetui {placetui.__version__}\n"
+    first, *others = run("--version").out.splitlines()
+    assert first == f"placetui {placetui.__version__}"
+    assert [line.split()[0] for line in others] == ["python", "textual", "ray", "nvidia-ml-py", "pyyaml"]
     said = run("--help")
     assert said.code == 0
     assert "check" in said.out

@@ -23,6 +23,16 @@ def test_with_write_it_needs_a_terminal_to_ask_at(tmp_path: Path, capsys: pytest
     assert not path.exists()
 
 
+def test_its_name_may_be_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", "--write"]) == 2
+    assert "needs a terminal" in capsys.readouterr().err
+    assert main(["plan"]) == 2
+    assert "there is no command `plan`" in capsys.readouterr().err
+
+
 def test_a_link_that_leads_nowhere_is_not_a_new_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     link = tmp_path / "link.yaml"
     link.symlink_to("nowhere.yaml")

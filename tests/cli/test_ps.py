@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
+from contextlib import redirect_stdout
 
 import pytest
 
@@ -29,9 +31,36 @@ def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert err == ""
 
 
+def test_what_is_wrong_stands_below_the_job(capsys: pytest.CaptureFixture[str]) -> None:
+    troubles = {"mine": [f"actor:{rank} dead: node lost" for rank in range(10)]}
+    _show({"address": "h:1", "jobs": [job()], "troubles": troubles}, as_json=False, again=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2:] == [*(f"  actor:{rank} dead: node lost" for rank in range(8)), "  … and 2 more"]
+
+
 def test_no_jobs(capsys: pytest.CaptureFixture[str]) -> None:
     _show({"address": "h:1", "jobs": []}, as_json=False, again=False)
     assert capsys.readouterr() == ("", "no jobs on h:1\n")
+
+
+class Terminal(io.StringIO):
+    """A standard output that is a terminal, which holds back what is not flushed."""
+
+    shown = ""
+
+    def isatty(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        self.shown = self.getvalue()
+
+
+def test_watching_begins_each_time_on_an_empty_screen() -> None:
+    with redirect_stdout(Terminal()) as terminal:
+        _show({"address": "h:1", "jobs": []}, as_json=False, again=True)
+        assert terminal.shown == "\x1b[H\x1b[2J"
+        _show({"address": "h:1", "jobs": [job()]}, as_json=False, again=True)
+    assert terminal.shown.startswith("\x1b[H\x1b[2J\x1b[H\x1b[2JJOB")
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:

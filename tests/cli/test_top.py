@@ -8,6 +8,7 @@ import os
 import pty
 import select
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -110,18 +111,43 @@ def test_all_gpus_hanging_is_exit_3_and_one_is_not(standin: StandIn) -> None:
     assert "stale" in done.stdout
 
 
-def test_without_ray_there_is_a_note(
+def test_without_a_cluster_it_is_this_node_and_a_note_says_so(
     standin: StandIn, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in standin.variables.items():
         monkeypatch.setenv(name, value)
+    # Other clusters may run on this machine just now.
+    monkeypatch.setattr("placetui.cli.cluster.RUNTIME", "tests.cli.no_cluster")
     assert main(["top", "--once", "--json"]) == 0
     printed = capsys.readouterr()
-    assert printed.err.startswith("note: ")
-    assert len(json.loads(printed.out)["nodes"]) == 1
+    assert printed.err == (
+        "note: no Ray cluster was found on this machine: these are the GPUs of this node (as with --no-ray)\n"
+    )
+    seen = json.loads(printed.out)
+    assert (seen["source"], len(seen["nodes"])) == ("nvml", 1)
 
 
-@pytest.mark.parametrize("arguments", [["--record"], ["--interval", "0"], ["--interval", "soon"], ["-x"]])
+def test_a_cluster_that_cannot_be_reached_is_a_sentence_and_exit_3(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+        assert main(["top", "--once", "--address", address]) == 3
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"placetui top: nobody listens at {address}\n  hint: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--record"],
+        ["--interval", "0"],
+        ["--interval", "soon"],
+        ["-x"],
+        ["--address", "local"],
+        ["--no-ray", "--address", "a:1"],
+    ],
+)
 def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["top", *arguments])

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from placetui.cli import main
-from placetui.cli.top_drift import NoSuchNode, Reality
+from placetui.cli.top_drift import DoesNotFit, NoSuchNode, Opened, Reality
 from placetui.cli.top_text import Look, lines
+from placetui.document import Document, Wishes, plan_document
 from placetui.observe.model import DeviceSample, NodeSample, Observation, ProcessSample
 from placetui.observe.playback import read_recording
 from placetui.observe.recording import Recorder
-from placetui.placement.resolve import resolve
 from placetui.placement.topology import Node
 from tests.telemetry.standin import StandIn
 
@@ -77,12 +77,49 @@ def test_of_several_nodes_it_is_the_one_with_this_name(standin: StandIn, file: P
 
 
 def test_a_machine_that_is_not_in_the_plan_is_wrong_usage() -> None:
-    config = {"cluster": {"num_nodes": 2, "component_placement": {"actor": "all"}}}
-    reality = Reality(resolve(config, nodes=[Node(gpus=1, name="a", ip="10.0.0.1"), Node(gpus=1, name="b")]))
+    nodes = (Node(gpus=1, name="a", ip="10.0.0.1"), Node(gpus=1, name="b"))
+    reality = Reality(opened(Wishes(nodes=nodes)))
     seen = Observation(0.0, "nvml", (NodeSample(0, "c", "10.0.0.1", devices=(DeviceSample(0),)),))
     assert [node.rank for node in reality.compare(seen)[0].nodes] == [0]
     with pytest.raises(NoSuchNode, match="which node"):
         reality.compare(replace(seen, nodes=(replace(seen.nodes[0], ip="10.0.0.9"),)))
+
+
+def opened(wishes: Wishes) -> Opened:
+    document = Document("cluster: {num_nodes: 2, component_placement: {actor: all}}", "two.yaml")
+    return Opened(document, wishes, plan_document(document, wishes))
+
+
+def cluster_of(*gpus: int) -> Observation:
+    return Observation(
+        0.0,
+        "ray",
+        tuple(
+            NodeSample(rank, f"n{rank}", devices=tuple(DeviceSample(index) for index in range(size)))
+            for rank, size in enumerate(gpus)
+        ),
+        job="two",
+    )
+
+
+def test_a_file_without_a_topology_is_planned_on_the_nodes_that_are_there() -> None:
+    reality = Reality(opened(Wishes()))
+    drifts = reality.compare(cluster_of(1, 2, 4))[1]
+    assert reality.plan.components["actor"].world_size == 3
+    assert [one.kind for one in drifts] == ["missing_rank"] * 3
+    # A node that is lost later is missed.
+    assert "fewer_devices" in [one.kind for one in reality.compare(cluster_of(1))[1]]
+
+
+def test_a_cluster_that_is_too_small_for_a_file_is_a_problem_of_the_plan() -> None:
+    with pytest.raises(DoesNotFit) as found:
+        Reality(opened(Wishes())).compare(cluster_of(4))
+    assert found.value.problems
+
+
+def test_nobody_misses_a_job_that_is_not_watched() -> None:
+    seen = replace(cluster_of(1, 1), job="")
+    assert Reality(opened(Wishes())).compare(seen)[1] == ()
 
 
 def test_a_file_that_is_missing_or_broken(
@@ -115,10 +152,10 @@ def test_a_recording_is_not_overwritten(standin: StandIn, tmp_path: Path) -> Non
     assert done.stderr == f"placetui top: {path}: File exists\n"
 
 
-def test_replay_needs_a_file_and_a_recording(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_replay_needs_a_recording(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Recorder(tmp_path / "r").close()
-    assert main(["--replay", str(tmp_path / "r")]) == 2
-    assert "--replay needs the FILE" in capsys.readouterr().err
+    assert main(["--replay", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere" in capsys.readouterr().err
     assert main([str(file), "--replay", str(file)]) == 2
     assert "not a recording" in capsys.readouterr().err
     assert main([str(file), "--replay", str(tmp_path / "nowhere")]) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 import pytest
 
 from placetui.cli import main
-from placetui.cli.cluster import Failed
-from placetui.cli.up import _job_name, _python_path, _Screen
+from placetui.cli.cluster import Failed, python_path
+from placetui.cli.up import _Screen
+from placetui.observe.operations import job_name
 
 GOOD = "cluster:\n  num_nodes: 1\n  component_placement:\n    actor: 0-3\nplacetui:\n  topology: {gpus_per_node: 4}\n"
 
@@ -113,6 +115,37 @@ def test_nobody_to_ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "say --yes" in capsys.readouterr().err
 
 
+OWN_WORKER = f'{GOOD}  launch: {{actor: {{worker: "my_pkg.workers:Trainer"}}}}\n'
+
+
+def test_code_that_a_file_names_needs_a_confirmation_on_an_embedded_cluster_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(OWN_WORKER)
+    assert main(["up", str(file), "--address", "local"]) == 2
+    assert "say --yes" in capsys.readouterr().err
+
+
+def test_code_that_a_file_names_is_named_before_it_is_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(OWN_WORKER)
+    for more in (["--dry-run"], ["--yes"]):
+        assert main(["up", str(file), "--address", "127.0.0.1:1", *more]) == 3
+        first, *others = capsys.readouterr().err.splitlines()
+        assert first == "code     actor runs my_pkg.workers:Trainer"
+        assert others
+    monkeypatch.setattr("sys.stdin", io.StringIO("no\n"))
+    options = argparse.Namespace(json=True, address="auto", dry_run=False)
+    asking = _Screen(options, "mine", {"actor": "my_pkg.workers:Trainer", "critic": "my_pkg.workers:Trainer"})
+    asking.show(STEPS[2])
+    assert asking.show({"step": "check", "question": "launch"}) is False
+    expected = "start 2 ranks (actor 2), running my_pkg.workers:Trainer, as job mine? [y/N] "
+    assert capsys.readouterr().err == expected
+
+
 def test_files_that_cannot_be_launched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["up", str(tmp_path / "absent.yaml"), "--yes"]) == 2
     file = tmp_path / "bad.yaml"
@@ -138,12 +171,12 @@ def test_wrong_usage(tmp_path: Path, arguments: list[str]) -> None:
     ("file", "name"), [("a/my run.v2.yaml", "my-run"), ("x.yaml", "x"), ("-.yaml", "job"), ("süß.yaml", "s")]
 )
 def test_a_job_is_named_after_its_file(file: str, name: str) -> None:
-    assert _job_name(file) == name
+    assert job_name(file) == name
 
 
 def test_ranks_get_the_callers_python_path_made_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["/abs", "", "rel"]))
-    assert _python_path() == ["/abs", str(tmp_path / "rel")]
+    assert python_path() == ["/abs", str(tmp_path / "rel")]
     monkeypatch.delenv("PYTHONPATH")
-    assert _python_path() == []
+    assert python_path() == []
