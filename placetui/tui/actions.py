@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -63,15 +63,17 @@ ACTIONS: tuple[Action, ...] = (
     Action("last_node", "ctrl+end,G", "last node", "Move to the last node.", "Move", "grid"),
     Action("zoom_in", "plus,equals_sign", "zoom in", "Show more of each device.", "See", footer=True),
     Action("zoom_out", "minus,underscore", "zoom out", "Show more devices at once.", "See", footer=True),
-    Action(
-        "jump", "enter", "to rule", "Show the rule that put this device's process here.", "See", "grid", footer=True
-    ),
+    Action("jump", "enter", "to rule", "Show the rule behind this device; in a table, its place.", "See", "grid", True),
     Action("details", "d", "details", "Say all about this device: fields, environment, reasons.", "See", footer=True),
     Action(
         "next_component", "c", "component", "Highlight the next component; after the last, none.", "See", footer=True
     ),
     Action("view_plan", "1", "plan", "Show the grid.", "See"),
     Action("view_yaml", "2", "yaml", "Show the file, with its problems marked.", "See"),
+    Action("view_processes", "3", "processes", "Show who is on which GPU, as a table.", "See"),
+    Action("view_ranks", "4", "ranks", "Show every rank with its state and memory, as a table.", "See"),
+    Action("view_drift", "5", "drift", "Show where reality differs from the plan, and the alerts.", "See"),
+    Action("view_groups", "6", "groups", "Show the placement groups and their bundles, as a table.", "See"),
     Action("next_problem", "exclamation_mark", "problem", "Go to the next problem.", "See"),
     Action("toggle_side", "b", "side bar", "Show or hide components, problems and legend.", "See"),
     Action(
@@ -80,7 +82,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("find_next", "n", "next hit", "Go to the next hit.", "Find"),
     Action("find_previous", "N", "previous hit", "Go to the previous hit.", "Find"),
     Action("filter", "f", "filter", "Show only nodes with hits, or all again.", "Find"),
-    Action("sort", "s", "sort", "Sort nodes by rank, memory, state or free devices.", "Find"),
+    Action(
+        "sort", "s", "sort", "Sort nodes by rank, memory, state or free devices; a table by its next column.", "Find"
+    ),
+    Action("reverse", "S", "reverse", "Turn the order of a table round.", "Find"),
     Action("clear", "escape", "clear", "Forget highlight, hits and filter.", "Find"),
     Action("extend_left", "shift+left", "select left", "Select on to the left.", "Edit", "grid", palette=False),
     Action("extend_right", "shift+right", "select right", "Select on to the right.", "Edit", "grid", palette=False),
@@ -108,6 +113,20 @@ ACTIONS: tuple[Action, ...] = (
     Action("pause", "p", "pause", "Stop the live picture, or let it go on.", "Live", "app"),
     Action("faster", "greater_than_sign", "faster", "Look at the cluster more often.", "Live", "app"),
     Action("slower", "less_than_sign", "slower", "Look at the cluster less often.", "Live", "app"),
+    Action("step_on", "full_stop", "step on", "Pause a recording, and show the next look.", "Live", "app"),
+    Action("step_back", "comma", "step back", "Pause a recording, and show the look before.", "Live", "app"),
+    Action("skip_on", "right_curly_bracket", "minute on", "Go on a minute in a recording.", "Live", "app"),
+    Action("skip_back", "left_curly_bracket", "minute back", "Go back a minute in a recording.", "Live", "app"),
+    Action("seek", "T", "go to", "Go to a time in a recording.", "Live", "app"),
+    Action("launch", "L", "launch", "Launch what is on the screen, or look at a launch.", "Jobs", "app"),
+    Action("jobs", "J", "jobs", "List the jobs of the cluster; look at one, or stop it.", "Jobs", "app"),
+    Action("stop_job", "X", "stop job", "Stop the job that is looked at.", "Jobs", "app"),
+    Action("call", "C", "call", "Call a method on all ranks of a component.", "Jobs", "app"),
+    Action("rank_log", "F", "follow log", "Follow the log of the rank under the cursor.", "Jobs", "app"),
+    Action("kill_rank", "K", "kill rank", "Kill the rank under the cursor.", "Jobs", "app"),
+    Action("restart_rank", "R", "restart rank", "Restart the rank under the cursor.", "Jobs", "app"),
+    Action("ray_log", "O", "ray output", "Read what Ray prints.", "Jobs", "app"),
+    Action("keep", "P", "keep", "Save the cluster as it is as a placement file.", "Keep", "app"),
     Action("copy", "y", "copy", "Copy the grid as text to the clipboard (OSC 52).", "Keep"),
     Action("export", "x", "export", "Save the grid as text or SVG.", "Keep", "app"),
     Action("next_theme", "t", "theme", "Change to the next theme.", "App", "app"),
@@ -127,8 +146,8 @@ ACTIONS: tuple[Action, ...] = (
 )
 
 
-def bindings(scope: Scope) -> list[BindingType]:
-    """The bindings of one scope."""
+def bindings(scope: Scope, only: Collection[str] | None = None) -> list[BindingType]:
+    """The bindings of one scope, or only those of some of its actions."""
     return [
         Binding(
             action.keys,
@@ -140,7 +159,7 @@ def bindings(scope: Scope) -> list[BindingType]:
             id=action.id,
         )
         for action in ACTIONS
-        if action.scope == scope
+        if action.scope == scope and (only is None or action.id in only)
     ]
 
 
@@ -173,6 +192,12 @@ _SHOWN = {
     "question_mark": "?",
     "exclamation_mark": "!",
     "dollar_sign": "$",
+    "full_stop": ".",
+    "comma": ",",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
     "greater_than_sign": ">",
     "less_than_sign": "<",
     "pageup": "page up",

@@ -14,15 +14,15 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 
-from placetui.observe.ports import ClusterSource, Status, Update
 from placetui.placement.layouts import ADVICE, Layout
-from placetui.placement.plan import Plan
 from placetui.placement.topology import Node
 from placetui.tui.actions import ACTIONS, bindings
 from placetui.tui.ascii_mode import AsciiFilter
 from placetui.tui.editing import Editor
-from placetui.tui.file_actions import FileActions, Options
-from placetui.tui.live import LinkChanged, Observed
+from placetui.tui.endings import Endings
+from placetui.tui.file_actions import Options
+from placetui.tui.live_actions import LiveActions
+from placetui.tui.safe_filter import SafeFilter
 from placetui.tui.screens.help import HelpScreen
 from placetui.tui.screens.main import MainScreen
 from placetui.tui.screens.what_if import WhatIf, WhatIfScreen
@@ -31,9 +31,6 @@ from placetui.tui.themes import DEFAULT_THEME, GridPalette, load_themes, notice,
 from placetui.tui.watch import FileWatch
 
 __all__ = ["Dashboard", "Options"]
-
-SLOWEST, FASTEST = 30.0, 0.2
-"""Seconds between observations."""
 
 FOLLOW_AFTER = 1.0
 """Seconds from the last edit until the live picture follows."""
@@ -56,7 +53,7 @@ class FileChanged(Message):
     """The file on disk is another one."""
 
 
-class Dashboard(FileActions):
+class Dashboard(LiveActions):
     """`placetui FILE`."""
 
     TITLE = "placetui"
@@ -69,17 +66,16 @@ class Dashboard(FileActions):
     def __init__(self, session: Session | None, options: Options) -> None:
         self._opened = session
         self.options = options
-        self.source: ClusterSource | None = None
         self._watch: FileWatch | None = None
         self._planning = 0
-        self._connected: Plan | None = None
         self._rest: Timer | None = None
+        self._endings: Endings | None = None
         self._layout: Layout | None = None
         self._themes, problems = load_themes(options.user_themes)
         self._notices = [*options.notices, *problems]
         super().__init__(ansi_color=None if options.color else True)
         self.no_color = self.no_color or not options.color
-        self._plain: list[LineFilter] = [NoColor()] if self.no_color else []
+        self._plain: list[LineFilter] = [SafeFilter(), NoColor()] if self.no_color else [SafeFilter()]
         if options.ascii:
             self._plain.append(AsciiFilter())
         for theme in self._themes:
@@ -88,7 +84,9 @@ class Dashboard(FileActions):
     # Start and end
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """What every line of every screen passes through: no colour or nothing but ASCII, where that is asked for."""
+        """What every line of every screen passes through: nothing that steers the terminal; no colour or nothing but
+        ASCII, where that is asked for.
+        """
         return [*super().get_line_filters(), *self._plain]
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -96,6 +94,8 @@ class Dashboard(FileActions):
         return variable_defaults(self.current_theme)
 
     def on_mount(self) -> None:
+        if not (self.is_headless or self.is_web):
+            self._endings = Endings(self, self.leave)
         self._choose_theme()
         self.theme_changed_signal.subscribe(self, lambda _theme: self._theme_changed())
         if self.options.keys:
@@ -104,6 +104,8 @@ class Dashboard(FileActions):
             self.notify(notice(self._notices), severity="warning", timeout=10, markup=False)
         if self.options.new:
             self._make_new(self.options.new)
+        elif self.session is None and self.options.picture is not None:
+            self.watch_cluster()
         elif self.session is None:
             self.action_open()
         else:
@@ -139,7 +141,7 @@ class Dashboard(FileActions):
         self._opened = session
         self._planning += 1
         self._layout = None
-        editor = Editor(session, write=self.options.write, new=new)
+        editor = Editor(session, write=self.options.write and not session.recorded, new=new)
         main = MainScreen(
             session,
             editor,
@@ -147,14 +149,18 @@ class Dashboard(FileActions):
             ascii=self.options.ascii,
             palette=self.palette,
             rebound=self.options.keys,
+            thresholds=self.options.thresholds,
         )
         if self.main is None:
             self.push_screen(main)
         else:
             self.switch_screen(main)
-        self._watch_file(session.file)
-        self._connect(session.plan)
-        self._offer_lost_work(editor)
+        if session.pictured:
+            self._connected = session.plan  # by the source that showed it
+        else:
+            self._watch_file("" if session.recorded else session.file)
+            self._connect(session.plan)
+            self._offer_lost_work(editor)
         self._withdraw()
         if editor.write:
             self._tell_others(editor)
@@ -165,21 +171,13 @@ class Dashboard(FileActions):
         self._watch = FileWatch(file, self._file_changed)
 
     def on_unmount(self) -> None:
+        if self._endings is not None:
+            self._endings.close()
         if self._watch is not None:
             self._watch.close()
         if self.source is not None:
             self.source.close()
         self._withdraw()
-
-    def _connect(self, plan: Plan) -> None:
-        self._connected = plan
-        old, self.source = self.source, None
-        if old is not None:
-            threading.Thread(target=old.close, name="close source", daemon=True).start()
-        if self.options.source_for is not None and plan.nodes:
-            self.source = self.options.source_for(plan)
-            self.source.start(_Subscriber(self))
-            self.source.set_interval(self.options.interval)
 
     # Planning happens in the background, so that no key ever waits for it
 
@@ -247,59 +245,11 @@ class Dashboard(FileActions):
         if other_plan:
             self._connect(event.session.plan)
 
-    # Live
-
-    def on_observed(self, event: Observed) -> None:
-        if self.main is not None:
-            self.main.show_observation(event.update.observation)
-            self._say_live()
-
-    def on_link_changed(self, event: LinkChanged) -> None:
-        if self.main is None:
-            return
-        if event.status.link in ("connected", "starting"):
-            self._say_live()
-            if event.status.link == "connected" and event.status.message:
-                self.notify(event.status.message, title=self.source.name if self.source else "", markup=False)
-        else:
-            words = f"{event.status.link}: {event.status.message}".strip(": ")
-            # The link can be back sooner than the top line is read.
-            self.notify(words, title=self.source.name if self.source else "", severity="warning", markup=False)
-            self.main.show_live_words(words, ok=False)
-
-    def _say_live(self) -> None:
-        source, main = self.source, self.main
-        if source is None or main is None:
-            return
-        rest = "paused" if source.paused else f"every {source.interval:g} s"
-        main.show_live_words(f"{source.name}, {rest}", ok=True)
-
-    def action_pause(self) -> None:
-        if self._has_source() and self.source is not None:
-            self.source.set_paused(not self.source.paused)
-            self._say_live()
-
-    def action_faster(self) -> None:
-        self._change_interval(0.5)
-
-    def action_slower(self) -> None:
-        self._change_interval(2)
-
-    def _change_interval(self, factor: float) -> None:
-        if self._has_source() and self.source is not None:
-            self.source.set_interval(min(SLOWEST, max(FASTEST, self.source.interval * factor)))
-            self._say_live()
-
-    def _has_source(self) -> bool:
-        if self.source is None:
-            self.notify("there is no live picture: no cluster is attached", markup=False)
-        return self.source is not None
-
     # What the user does
 
     def action_what_if(self) -> None:
         session = self.session
-        if session is None or not session.plan.nodes:
+        if session is None or not session.plan.nodes or self.is_record():
             return
         plan = session.plan
         now = WhatIf(len(plan.nodes), max(node.gpus for node in plan.nodes), session.wishes.mode, self._layout)
@@ -321,7 +271,7 @@ class Dashboard(FileActions):
         self._plan(lambda: arranged(session, wishes, wanted.layout, wanted.nodes))
 
     def action_reload(self) -> None:
-        if self.session is not None:
+        if self.session is not None and not self.is_record():
             self._layout = None
             session = replace(self.session, wishes=self.session.asked)
             unsaved = self.main is not None and self.main.editor.dirty
@@ -345,16 +295,3 @@ class Dashboard(FileActions):
                 yield SystemCommand(action.label, action.help, method)
         for name in self.available_themes:
             yield SystemCommand(f"theme {name}", "Change the colours.", lambda name=name: setattr(self, "theme", name))
-
-
-@dataclass(frozen=True, slots=True)
-class _Subscriber:
-    """Posts what a source says; called from the source's thread."""
-
-    app: Dashboard
-
-    def updated(self, update: Update) -> None:
-        self.app.post_message(Observed(update))
-
-    def status_changed(self, status: Status) -> None:
-        self.app.post_message(LinkChanged(status))

@@ -79,6 +79,8 @@ class Editor:
         return edited if isinstance(edited, Refusal) else session.edited(edited)
 
     def _attempt(self, session: Session, operation: Operation) -> Edited | Refusal:
+        if session.recorded:
+            return Refusal("this is the record of a job, not its file", "o opens a file")
         if session.old:
             return Refusal("the file is broken, and the grid shows an earlier one", "correct its text first")
         return attempt(session.document, session.plan, operation, session.wishes)

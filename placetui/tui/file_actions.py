@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,8 @@ from placetui.document import DocumentError, Wishes, recovery
 from placetui.document.new_file import Sizes, new_file
 from placetui.document.planning import NO_WISHES
 from placetui.grid import Density, clean
+from placetui.observe.alerts import NO_THRESHOLDS, Thresholds
+from placetui.observe.operations import AUTO, Operations
 from placetui.observe.ports import ClusterSource
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Problem
@@ -39,6 +42,9 @@ class Options:
     color: bool = True
     keys: Mapping[str, str] = field(default_factory=dict)
     interval: float = 1.0
+    thresholds: Thresholds = NO_THRESHOLDS
+    """From where on values of GPUs are told."""
+
     user_themes: Path = Path("themes")
     """Where the user's own themes are; need not exist."""
 
@@ -54,7 +60,27 @@ class Options:
     """A file that does not exist yet and is to be made."""
 
     source_for: Callable[[Plan], ClusterSource] | None = None
-    """Opens a live picture of the cluster for a plan."""
+    """Opens a live picture of something that is not a cluster for a plan."""
+
+    cluster: Callable[[Plan, str, str], ClusterSource] | None = None
+    """Opens a live picture of a cluster: for a plan, by the cluster's address, with the ranks of a job."""
+
+    operations: Operations | None = None
+    """Does things on a cluster."""
+
+    address: str = AUTO
+    """The cluster: `auto`, `HOST:PORT`, or `local` for an embedded one."""
+
+    launch_with: Mapping[str, Any] = field(default_factory=dict)
+    """What else goes with the request for a launch."""
+
+    child_log: Callable[[], Path | None] = lambda: None
+    """Where the output of Ray goes."""
+
+    now: Callable[[], float] = time.time
+
+    picture: Callable[[], ClusterSource] | None = None
+    """Opens a live picture without a plan: what is shown, as it is, when no file is."""
 
 
 class FileActions(App[int]):
@@ -73,6 +99,10 @@ class FileActions(App[int]):
         def session(self) -> Session | None: ...
 
         def _show(self, session: Session, *, new: bool = False) -> None: ...
+
+    async def _may_end(self) -> bool:
+        """Whether the dashboard can end: nothing has to be taken down first, or it is down."""
+        return True
 
     @work
     async def _make_new(self, file: str) -> None:
@@ -107,7 +137,7 @@ class FileActions(App[int]):
     async def _offer_lost_work(self, editor: Editor) -> None:
         """Work that a crash or a lost connection left unsaved."""
         lost = editor.lost_work()
-        if lost is None:
+        if lost is None or (self.session is not None and self.session.recorded):
             return
         answers = [
             Answer("restore", "go on with it", key="r"),
@@ -133,10 +163,13 @@ class FileActions(App[int]):
     def _export(self, name: str | None) -> None:
         if name is None or self.main is None:
             return
-        path = os.path.expanduser(name)
+        self._write_new(name, self.main.exported(name.endswith(".svg")))
+
+    def _write_new(self, name: str, content: str) -> None:
+        """Write a file that is not there yet, and say how that went."""
         try:
-            with open(path, "x", encoding="utf-8") as file:
-                file.write(self.main.exported(path.endswith(".svg")))
+            with open(os.path.expanduser(name), "x", encoding="utf-8") as file:
+                file.write(content)
         except FileExistsError:
             self.notify(f"{name} is there already: choose another name", severity="error", markup=False)
         except (OSError, ValueError) as error:  # ValueError: no file can have that name
@@ -166,15 +199,15 @@ class FileActions(App[int]):
         self._show(session)
 
     def action_interrupt(self) -> None:
-        self._leave()
+        self.leave()
 
     async def action_quit(self) -> None:
         self._quit_asking()
 
     @work
     async def _quit_asking(self) -> None:
-        if await self._may_leave():
-            self._leave()
+        if await self._may_leave() and await self._may_end():
+            self.leave()
 
     async def _may_leave(self) -> bool:
         """Whether the file can be left: nothing is unsaved, or the user says what to do with it."""
@@ -196,10 +229,10 @@ class FileActions(App[int]):
             main.editor.discard()
         return answer is not None
 
-    def _leave(self) -> None:
-        """End, and remember how the grid was looked at."""
+    def leave(self, code: int = 0) -> None:
+        """End, keep what is unsaved, and remember how the grid was looked at."""
         if self.main is not None:
             self.main.settle()
             self.main.editor.keep()
             self.options.remember("density", self.main.view.density)
-        self.exit(0)
+        self.exit(code)

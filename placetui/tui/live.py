@@ -8,9 +8,10 @@ from functools import cached_property
 from textual.message import Message
 
 from placetui.grid import DeviceLive, RankState
+from placetui.observe.alerts import Alert
 from placetui.observe.drift import Drift, DriftWatch
 from placetui.observe.model import Observation
-from placetui.observe.ports import Status, Update
+from placetui.observe.ports import ClusterSource, Status, Update
 from placetui.placement.plan import GPU, Plan
 
 _URGENCY: tuple[RankState, ...] = ("dead", "restarting", "pending", "starting")
@@ -27,6 +28,11 @@ class ObservationOverlay:
 
     plan: Plan
     observation: Observation
+    alerts: tuple[Alert, ...] = ()
+    """Values beyond their thresholds."""
+
+    compared: bool = True
+    """Whether reality can differ from the plan."""
 
     def after(self, earlier: ObservationOverlay | None) -> ObservationOverlay:
         """The same, knowing what an earlier one has worked out, as far as it still holds."""
@@ -43,13 +49,14 @@ class ObservationOverlay:
 
     @cached_property
     def drift(self) -> tuple[Drift, ...]:
-        """Where plan and reality differ."""
-        return self._watch.update(self.observation)
+        """Where plan and reality differ. A job that is coming up is no difference: the grid shows how far it is."""
+        found = self._watch.update(self.observation) if self.compared else ()
+        return tuple([one for one in found if one.kind != "missing_rank" or not self._is_coming(one)])
 
     @cached_property
-    def _alerts(self) -> frozenset[tuple[int, int]]:
-        """Nodes and GPUs with a difference that neither a rank's state nor `stale` shows."""
-        found: set[tuple[int, int]] = set()
+    def marked(self) -> frozenset[tuple[int, int]]:
+        """Nodes and GPUs with an alert, or a difference that neither a rank's state nor `stale` shows."""
+        found = {(one.node, one.device) for one in self.alerts}
         for one in self.drift:
             if one.kind in _SHOWN_OTHERWISE and (one.kind != "missing_rank" or self._knows(one)):
                 continue
@@ -64,6 +71,10 @@ class ObservationOverlay:
                 if self.plan.kind_of(placement) == GPU:
                     found.update((placement.cluster_node_rank, index) for index in placement.local_hardware_ranks)
         return frozenset(found)
+
+    def _is_coming(self, one: Drift) -> bool:
+        state = self.observation.rank(one.component or "", one.rank or 0)
+        return state is not None and state.state == "pending" and not state.reason
 
     def _knows(self, one: Drift) -> bool:
         """Whether something is known of the rank that differs."""
@@ -88,7 +99,7 @@ class ObservationOverlay:
         """GPU `index` of node `node`; None where nothing is known."""
         sample = self.observation.node(node)
         device = sample.device(index) if sample else None
-        alert = (node, index) in self._alerts
+        alert = (node, index) in self.marked
         if sample is None or device is None:
             return DeviceLive(alert=True) if alert else None
         state = self._troubled.get((node, index))
@@ -109,6 +120,8 @@ class Observed(Message):
     """A new observation. The latest wins: older ones still in the queue are dropped."""
 
     update: Update
+    source: ClusterSource
+    """One that is no longer looked at may have said something that is still in the queue."""
 
     def can_replace(self, message: Message) -> bool:
         return isinstance(message, Observed)
@@ -119,3 +132,4 @@ class LinkChanged(Message):
     """The link to the source changed."""
 
     status: Status
+    source: ClusterSource

@@ -8,11 +8,18 @@ from typing import Any
 
 from placetui.document import Document, DocumentError, Wishes, plan_document
 from placetui.document.edit import Edited
+from placetui.document.picture_file import picture_text
 from placetui.document.planning import NO_WISHES
 from placetui.document.splice import difference
+from placetui.observe.model import Observation
+from placetui.observe.picture import picture_of
 from placetui.placement.layouts import Layout, arrange
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Path, Problem
+from placetui.placement.topology import Node
+
+PICTURE = "cluster.yaml"
+"""What the file of a cluster as it is would be called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,12 @@ class Session:
     written: Document | None = None
     """The file as it is now, where that is not `document`."""
 
+    recorded: bool = False
+    """Whether the plan comes from a job's record, and no file says it."""
+
+    pictured: bool = False
+    """Whether the text tells the cluster as it is: there is no file, and nothing can differ from it."""
+
     @classmethod
     def open(cls, file: str, wishes: Wishes) -> Session:
         """Read a file.
@@ -59,8 +72,21 @@ class Session:
         plan = plan_document(document, wishes)
         return cls(file, document, plan, tuple(plan.problems), wishes, wishes)
 
+    @classmethod
+    def of_observation(cls, observation: Observation) -> Session:
+        """The cluster as it is, without a file."""
+        session = cls.of_text(PICTURE, picture_text(picture_of(observation)), NO_WISHES)
+        return replace(session, pictured=True)
+
+    def followed(self, observation: Observation) -> Session:
+        """The cluster as it is now; the same session if it is as it was."""
+        text = picture_text(picture_of(observation))
+        return self if text == self.text else Session.of_observation(observation)
+
     def reread(self) -> Session:
         """The file as it is now; what is broken keeps the last good plan."""
+        if self.pictured:
+            return self
         try:
             document = Document.from_file(self.file)
         except DocumentError as error:
@@ -81,14 +107,36 @@ class Session:
     def edited(self, edited: Edited) -> Session:
         """After an edit that was tried out."""
         problems = tuple(edited.plan.problems)
-        return replace(self, document=edited.document, plan=edited.plan, problems=problems, old=False, written=None)
+        return replace(
+            self,
+            document=edited.document,
+            plan=edited.plan,
+            problems=problems,
+            old=False,
+            written=None,
+            pictured=False,
+        )
 
     def _with(self, document: Document, wishes: Wishes) -> Session:
         plan = plan_document(document, wishes)
         problems = tuple(plan.problems)
         if any(problem.blocking for problem in problems) and not self.broken:
-            return replace(self, problems=problems, old=True, written=document)
-        return replace(self, document=document, plan=plan, problems=problems, wishes=wishes, old=False, written=None)
+            return replace(self, problems=problems, old=True, written=document, pictured=False)
+        return replace(
+            self,
+            document=document,
+            plan=plan,
+            problems=problems,
+            wishes=wishes,
+            old=False,
+            written=None,
+            pictured=False,
+        )
+
+    def on_nodes(self, nodes: tuple[Node, ...]) -> Session:
+        """The same text on the nodes of a cluster, as if they had been asked for."""
+        wishes = replace(self.asked, nodes=nodes, topology_source="ray")
+        return replace(self.wish(wishes), asked=wishes)
 
     @property
     def broken(self) -> bool:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from placetui.document import recovery
-
-if TYPE_CHECKING:
-    from tests.tui.test_program import Terminal
+from tests.tui.test_program import Terminal, terminal
 
 PLAN = """\
 cluster:
@@ -23,21 +18,6 @@ cluster:
     actor: 0-3
 placetui: {topology: {nodes: 1, gpus_per_node: 8}}
 """
-
-
-def _harness() -> Any:
-    """The terminal of the tests beside these."""
-    path = Path(__file__).with_name("test_program.py")
-    spec = importlib.util.spec_from_file_location("placetui_terminal", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-terminal = _harness().terminal
 
 
 @pytest.fixture

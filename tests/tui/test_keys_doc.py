@@ -24,8 +24,8 @@ MOUSE = """\
 ## Mouse
 
 A click on a device puts the cursor there, a double click shows its rule. A click on a component highlights its ranks,
-on a problem shows its place, on a key of the bottom line does what the key does. The wheel scrolls, with shift
-sideways.
+on a problem shows its place, on a key of the bottom line does what the key does, on a title of a table sorts it, and on
+the count of drift in the top line lists it. The wheel scrolls, with shift sideways.
 `--no-mouse` leaves the mouse to the terminal.
 """
 

@@ -31,6 +31,16 @@ class Answer:
     style: Style | None = None
 
 
+def answer_line(answer: Answer) -> Text:
+    """An answer as a list shows it: its key, then what it means."""
+    text = Text(no_wrap=True)
+    text.append(f"{answer.key or ' ':<2}", answer.style or Style(bold=True))
+    text.append(answer.label)
+    if answer.about:
+        text.append(f"  {answer.about}", Style(dim=True))
+    return text
+
+
 class ChooseScreen(ModalScreen[str | None]):
     """A question with answers; None when the user thinks better of it."""
 
@@ -47,15 +57,7 @@ class ChooseScreen(ModalScreen[str | None]):
             box.border_title = self._title
             if self._question:
                 yield Static(Content(self._question))
-            yield OptionList(*(Option(self._line(answer)) for answer in self._answers))
-
-    def _line(self, answer: Answer) -> Text:
-        text = Text(no_wrap=True)
-        text.append(f"{answer.key or ' ':<2}", answer.style or Style(bold=True))
-        text.append(answer.label)
-        if answer.about:
-            text.append(f"  {answer.about}", Style(dim=True))
-        return text
+            yield OptionList(*(Option(answer_line(answer)) for answer in self._answers))
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()

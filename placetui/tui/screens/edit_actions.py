@@ -55,7 +55,8 @@ class EditActions(TextActions):
         plan = self.session.plan
         found = {
             occupant.component
-            for node in {place.node for place in places}
+            # The grid shows the last plan with nodes: in the file as it is now they may be missing.
+            for node in {place.node for place in places if place.node < len(plan.nodes)}
             for device in plan.devices_of(node)
             if Place(device.node, device.kind, device.index) in places
             for occupant in device.occupants

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.screen import Screen
 from textual.widgets import Input
 
+from placetui.grid import Place
 from placetui.grid.find import find
 from placetui.observe.model import Observation
 from placetui.tui.session import Session
@@ -34,9 +35,19 @@ class FindActions(Screen[None]):
 
         def _draw(self) -> None: ...
 
+        def _occupants(self, place: Place, most: int = 8) -> list[tuple[str, int]]: ...
+
         def _fill_panels(self) -> None: ...
 
         def _update_status(self) -> None: ...
+
+    def show_found(self, query: str) -> None:
+        """Go where a query leads."""
+        self._find(query)
+
+    def ranks_here(self) -> list[tuple[str, int]]:
+        """Component and rank of the processes under the cursor."""
+        return self._occupants(self.grid.emphasis.cursor)
 
     def action_find(self) -> None:
         field = self.query_one("#find", Input)

@@ -16,18 +16,15 @@ from textual.widgets import ContentSwitcher, Input, Label
 from placetui.grid import DENSITIES, Density, Drawing, Place, Run, Style, caption, clean, to_svg, to_text
 from placetui.grid.find import find
 from placetui.grid.inspector import Inspection, environment_lines, inspect
-from placetui.observe.delta import NOTHING as NO_OBSERVATION
-from placetui.observe.delta import changed_nodes
-from placetui.observe.history import History
-from placetui.observe.model import Observation
+from placetui.observe.alerts import NO_THRESHOLDS, Thresholds
+from placetui.placement.plan import GPU
 from placetui.placement.problems import Problem
 from placetui.tui.actions import bindings
 from placetui.tui.content import text_of_lines
 from placetui.tui.editing import Editor
-from placetui.tui.live import ObservationOverlay
 from placetui.tui.screens.details import DetailsScreen
 from placetui.tui.screens.edit_actions import EditActions
-from placetui.tui.screens.find_actions import FindActions
+from placetui.tui.screens.table_actions import TableActions
 from placetui.tui.session import Session
 from placetui.tui.themes import GridPalette
 from placetui.tui.view import View
@@ -47,7 +44,7 @@ ROOM_FOR_BOTH = 110
 """Columns from which the grid stays beside the text that is edited."""
 
 
-class MainScreen(FindActions, EditActions):
+class MainScreen(TableActions, EditActions):
     """A file's placement, and what is known of the cluster behind it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("screen")
@@ -61,15 +58,14 @@ class MainScreen(FindActions, EditActions):
         ascii: bool,
         palette: GridPalette,
         rebound: Mapping[str, str],
+        thresholds: Thresholds = NO_THRESHOLDS,
     ) -> None:
         super().__init__()
+        self.watch_for(thresholds)
+        self.open_tables()
         self.session = session
         self.editor = editor
         self.view = View(density)
-        self.observation: Observation | None = None
-        self.history = History()
-        self.live_words = ""
-        self.live_ok = True
         self._ascii = ascii
         self._palette = palette
         self._rebound = rebound
@@ -90,7 +86,7 @@ class MainScreen(FindActions, EditActions):
             with ContentSwitcher(initial="grid", id="views"):
                 yield GridView(id="grid")
         yield InspectorPanel(id="inspector")
-        yield Input(placeholder="rollout 17, node5/gpu3, free, shared, a host name …", id="find", compact=True)
+        yield Input(placeholder=self.find_examples, id="find", compact=True)
         yield RuleBar(id="rule-bar")
         yield KeyBar(self._rebound, self._ascii)
 
@@ -100,6 +96,8 @@ class MainScreen(FindActions, EditActions):
         field.display = False
         self.grid.use_palette(self._palette)
         self.grid.focus()
+        if self.early is not None:
+            self.show_observation(self.early)
 
     @property
     def grid(self) -> GridView:
@@ -118,24 +116,6 @@ class MainScreen(FindActions, EditActions):
         self._draw()
         self._fill_panels()
 
-    def show_observation(self, observation: Observation) -> None:
-        """Show what is live; only what changed is painted."""
-        before, self.observation = self.observation, observation
-        changed = changed_nodes(before or NO_OBSERVATION, observation)
-        self.history.record(observation, changed)
-        if before is None or self.grid.drawing is None:
-            self._draw()
-            self._fill_panels()  # the legend has marks for what is live
-        else:
-            drawing = self.grid.drawing.change(overlay=self._overlay(observation))
-            self.grid.show_live(drawing, changed)
-        self._inspect()
-
-    def show_live_words(self, words: str, ok: bool) -> None:
-        """Say how the link to the cluster is."""
-        self.live_words, self.live_ok = words, ok
-        self._update_status()
-
     def use_palette(self, palette: GridPalette) -> None:
         """Colours of another theme."""
         self._palette = palette
@@ -143,13 +123,6 @@ class MainScreen(FindActions, EditActions):
             self.grid.use_palette(palette)
             self._fill_panels()
             self._inspect()
-
-    def _overlay(self, observation: Observation | None) -> ObservationOverlay | None:
-        if observation is None:
-            return None
-        before = self.grid.drawing.overlay if self.grid.drawing else None
-        earlier = before if isinstance(before, ObservationOverlay) else None
-        return ObservationOverlay(self.session.plan, observation).after(earlier)
 
     def _draw(self) -> None:
         plan, before = self.session.plan, self.grid.drawing
@@ -183,6 +156,7 @@ class MainScreen(FindActions, EditActions):
         self.query_one(LegendPanel).show(drawing, self._palette, width)
         if self._showing == "yaml":
             self._fill_yaml()
+        self._fill_table()
 
     def _fill_yaml(self) -> None:
         pane = self.query_one(YamlView)
@@ -192,7 +166,7 @@ class MainScreen(FindActions, EditActions):
 
     def _update_status(self) -> None:
         session, plan = self.session, self.session.plan
-        marks = ["edited"] if self.editor.dirty else []
+        marks = ["edited"] if self.editor.dirty else ["as it is"] if session.pictured else []
         if session.old:
             marks.append("OLD: the file is broken")
         if session.tried:
@@ -209,6 +183,8 @@ class MainScreen(FindActions, EditActions):
             marks=tuple(marks),
             live=self.live_words,
             live_ok=self.live_ok,
+            drift=len(self.overlay.drift) if self.overlay else 0,
+            alerts=len(self.overlay.alerts) if self.overlay else 0,
             errors=session.errors,
             warnings=session.warnings,
             ascii=self._ascii,
@@ -221,6 +197,8 @@ class MainScreen(FindActions, EditActions):
             locate=self.session.locate,
             observation=self.observation,
             history=self.history,
+            hour=self.hour,
+            notices=[one.message for one in self.notices_at(place.node, place.index if place.kind == GPU else None)],
             width=width,
             ascii=self._ascii,
             compact=compact,
@@ -231,7 +209,8 @@ class MainScreen(FindActions, EditActions):
         if panel.display and self.session.plan.nodes:
             width = max(20, panel.content_size.width)
             compact = self.size.height < 30
-            panel.show(self._inspection(self.grid.emphasis.cursor, width, compact=compact), self._palette)
+            inspection = self._inspection(self.looked_at, width, compact=compact)
+            panel.show(self._with_row(inspection, width), self._palette)
 
     # What widgets say
 
@@ -243,6 +222,7 @@ class MainScreen(FindActions, EditActions):
         if drawing is None or (width and drawing.requested_width != width):
             self._draw()
             self._fill_panels()
+        self._fill_table()
         self._inspect()
 
     def on_grid_cursor_moved(self) -> None:
@@ -265,7 +245,7 @@ class MainScreen(FindActions, EditActions):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         event.input.display = False
-        self.grid.focus()
+        (self.table or self.grid).focus()
         self._find(event.value)
 
     def on_key(self, event: events.Key) -> None:
@@ -273,7 +253,7 @@ class MainScreen(FindActions, EditActions):
         if event.key == "escape" and field.has_focus:
             event.stop()
             field.display = False
-            self.grid.focus()
+            (self.table or self.grid).focus()
 
     # What the user does
 
@@ -314,6 +294,7 @@ class MainScreen(FindActions, EditActions):
 
     def _switch(self, view: str) -> None:
         self.query_one("#views", ContentSwitcher).current = view
+        self.set_class(view == "table", "-table")
         self.query_one(KeyBar).showing = "text" if view == "yaml" and self.has_class("-editing") else view
 
     async def action_view_yaml(self) -> None:
@@ -353,7 +334,7 @@ class MainScreen(FindActions, EditActions):
 
     def action_details(self) -> None:
         width = max(30, min(110, self.size.width * 9 // 10 - 8))
-        place = self.grid.emphasis.cursor
+        place = self.looked_at
         lines = list(self._inspection(place, width).lines)
         for occupant in self._occupants(place):
             heading = (Run(f"environment of {occupant[0]} rank {occupant[1]}", Style("node", bold=True)),)

@@ -19,6 +19,22 @@ KEPT = 2
 WHILE_WRITING = {"undo": "undo", "redo": "redo", "clear": "back to the grid", "save": "save"}
 """What can be done while all letters go into a text, and what it is called there."""
 
+IN_TABLES = {
+    "jump": "to grid",
+    "find": "filter",
+    "sort": "sort",
+    "view_processes": "processes",
+    "view_ranks": "ranks",
+    "view_drift": "drift",
+    "view_groups": "groups",
+    "view_plan": "grid",
+    "reverse": "reverse",
+    "details": "details",
+    "help": "help",
+    "quit": "quit",
+}
+"""The same for tables, the most useful first."""
+
 
 class KeyBar(Widget):
     """Keys and labels of the actions marked for it; a click does what the key does."""
@@ -26,7 +42,7 @@ class KeyBar(Widget):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key", "key-bar--label"}
 
     showing: reactive[str] = reactive("grid")
-    """Which view is open: keys of the grid are left out elsewhere; `text` is one that is written in."""
+    """Which view is open, for keys that are of use there; `text` is one that is written in."""
 
     def __init__(self, rebound: Mapping[str, str], ascii: bool) -> None:
         super().__init__()
@@ -35,7 +51,12 @@ class KeyBar(Widget):
 
     def _entries(self) -> Iterator[tuple[Action, str]]:
         shown = []
-        for action in ACTIONS:
+        if self.showing == "table":
+            known = {action.id: action for action in ACTIONS}
+            for name, label in IN_TABLES.items():
+                action = replace(known[name], label=label)
+                shown.append((action, next(key_names(action, self._rebound, self._ascii))))
+        for action in ACTIONS if self.showing != "table" else ():
             if self.showing == "text":
                 if action.id in WHILE_WRITING:
                     names = list(key_names(action, self._rebound, self._ascii))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
+from textual import events
 from textual.reactive import reactive
 from textual.widget import Widget
 
@@ -30,6 +32,12 @@ class Status:
 
     live: str = ""
     live_ok: bool = True
+    drift: int = 0
+    """Differences between plan and reality."""
+
+    alerts: int = 0
+    """Values beyond their thresholds."""
+
     errors: int = 0
     warnings: int = 0
     ascii: bool = False
@@ -56,17 +64,29 @@ class StatusBar(Widget):
         middles = [self._middle(status, drop) for drop in ((), ("mode",), ("mode", "topology"))]
         fitting = [text for text in middles if left.cell_len + text.cell_len + right.cell_len + 2 <= width]
         middle = fitting[0] if fitting else Text()
-        if not fitting and not status.live_ok:
-            middle = middles[-1]
-            middle.truncate(max(0, width - left.cell_len - right.cell_len - 2))
-        elif not fitting:
-            # The end of a path tells more than its start, and what must not be missed more than either.
+        if not fitting:
+            # The end of a path tells more than its start, what runs more than its folders, and what must not be missed
+            # more than anything.
             room = cell_width(status.file) - (left.cell_len + right.cell_len + 1 - width)
+            least = min(cell_width(status.file), cell_width(os.path.basename(status.file)) + 1)
+            live = middles[-1]
+            if room - live.cell_len >= least:
+                middle = live
+            elif not status.live_ok:
+                middle = live
+                middle.truncate(max(0, room - least))
+            room -= middle.cell_len
             short = cut(status.file, max(1, room), keep="end", ellipsis=".." if status.ascii else "…")
             left = self._left(status, short)
-            left.truncate(max(8, width - right.cell_len - 1))
+            left.truncate(max(8, width - right.cell_len - middle.cell_len - 1))
         room = width - left.cell_len - right.cell_len - middle.cell_len
         return Text.assemble(left, middle, " " * max(1, room), right, no_wrap=True, end="")
+
+    async def on_click(self, event: events.Click) -> None:
+        """What is counted at the right leads to the list of it."""
+        counted = self.status.drift or self.status.alerts
+        if counted and event.x >= self.size.width - self._right(self.status).cell_len:
+            await self.run_action("screen.view_drift")
 
     def _style(self, name: str) -> str:
         return str(self.get_component_rich_style(f"status-bar--{name}", partial=True))
@@ -90,9 +110,13 @@ class StatusBar(Widget):
         return text
 
     def _right(self, status: Status) -> Text:
-        if not status.errors and not status.warnings:
+        if not (status.errors or status.warnings or status.drift or status.alerts):
             return Text("ok " if status.ascii else "✔ fine ", self._style("ok"))
         text = Text()
+        if status.drift:
+            text.append(f"{status.drift} drift ", self._style("error"))
+        if status.alerts:
+            text.append(f"{status.alerts} alert{'s' * (status.alerts != 1)} ", self._style("mark"))
         if status.errors:
             text.append(f"{status.errors} error{'s' * (status.errors != 1)} ", self._style("error"))
         if status.warnings:

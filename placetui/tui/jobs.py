@@ -1,0 +1,118 @@
+"""The jobs of a cluster, and what it takes to look at one of them. No Textual here."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from placetui.document import Document, DocumentError, Wishes
+from placetui.observe.model import Observation
+from placetui.placement.recorded import plan_from_dict
+from placetui.placement.settings import MODES
+from placetui.placement.topology import Node
+from placetui.tui.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job of `placetui ps --json`."""
+
+    name: str
+    state: str
+    """`running`, `incomplete` or `degraded`."""
+
+    file: str = ""
+    created: float = 0.0
+    """Seconds since the epoch; 0 where nobody knows."""
+
+    alive: int = 0
+    world_size: int = 0
+    groups: str = ""
+    """`actor 8/8, rollout 3/4`."""
+
+    @classmethod
+    def read(cls, value: Mapping[str, Any]) -> Job:
+        groups: Mapping[str, Mapping[str, int]] = value.get("groups") or {}
+        return cls(
+            str(value["name"]),
+            str(value["state"]),
+            str(value.get("file") or ""),
+            float(value.get("created") or 0.0),
+            sum(one["alive"] for one in groups.values()),
+            sum(one["world_size"] for one in groups.values()),
+            ", ".join(f"{name} {one['alive']}/{one['world_size']}" for name, one in groups.items()),
+        )
+
+    def age(self, now: float) -> str:
+        """`3 min`, `2 h`; empty where nobody knows."""
+        if not self.created:
+            return ""
+        seconds = max(0.0, now - self.created)
+        for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+            if seconds >= size:
+                return f"{int(seconds // size)} {unit}"
+        return f"{int(seconds)} s"
+
+
+def session_of(name: str, told: Mapping[str, Any]) -> Session:
+    """A job as something that can be looked at.
+
+    Its file, where that is here and still gives the recorded plan; else the plan as it was recorded.
+
+    Args:
+        name: Of the job.
+        told: The answer to `job`.
+
+    Raises:
+        ValueError: there is no plan in it.
+    """
+    recorded: Mapping[str, Any] = told.get("plan") or {}
+    if not recorded.get("components"):
+        raise ValueError(f"the record of `{name}` has no plan")
+    nodes: Sequence[Mapping[str, Any]] = told.get("nodes") or ()
+    file = str((told.get("job") or {}).get("file") or "")
+    mode = recorded.get("mode")
+    wishes = Wishes(
+        tuple(Node(int(one["gpus"]), name=str(one.get("host") or ""), ip=str(one.get("ip") or "")) for one in nodes)
+        or None,
+        "ray",
+        mode if mode in MODES else None,
+    )
+    if os.path.isfile(file):
+        try:
+            session = Session.open(file, wishes)
+        except DocumentError:
+            pass
+        else:
+            if _placements(session.plan.to_dict()) == _placements(recorded):
+                return session
+    plan = plan_from_dict(recorded, nodes)
+    plan = replace(plan, topology_source="ray")
+    text = f"# The plan of job {name} as it was recorded when it was launched.\n# Its file"
+    text += f" {json.dumps(file)} is not here, or says something else by now.\n" if file else " is not known.\n"
+    return Session(file or name, Document(text, file or name), plan, (), wishes, wishes, recorded=True)
+
+
+def nodes_of(observation: Observation) -> tuple[Node, ...]:
+    """The nodes that were seen, as something to place on; none if there are gaps."""
+    ranks = [node.rank for node in observation.nodes]
+    if ranks != list(range(len(ranks))):
+        return ()
+    return tuple(Node(len(node.devices), name=node.name, ip=node.ip) for node in observation.nodes)
+
+
+def same_places(one: Session, other: Session) -> bool:
+    """Whether two sessions are of the same file, with every rank in the same place."""
+    if os.path.abspath(one.file) != os.path.abspath(other.file) or list(one.plan.nodes) != list(other.plan.nodes):
+        return False
+    mine, theirs = one.plan.components, other.plan.components
+    return mine.keys() == theirs.keys() and all(
+        list(mine[name].placements) == list(theirs[name].placements) for name in mine
+    )
+
+
+def _placements(plan: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: part["placements"] for name, part in plan["components"].items()}

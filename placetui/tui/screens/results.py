@@ -1,0 +1,123 @@
+"""What the ranks of a group answer to a call, as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.message_pump import MessagePump
+from textual.screen import ModalScreen
+from textual.timer import Timer
+from textual.widgets import Static
+
+from placetui.grid import clean
+from placetui.observe.operations import Failure, Operation
+from placetui.placement.problems import count
+from placetui.placement.wording import ranges
+from placetui.tui.reporting import Ended, Told
+
+LONGEST = 2_000
+"""Characters of one answer."""
+
+MOST_ROWS = 1_000
+PAINT_AFTER = 0.1
+"""Seconds in which answers are gathered before they are painted."""
+
+
+class ResultsScreen(ModalScreen[None]):
+    """One call on all ranks of a component: who has answered, who failed, who hangs."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "back"),
+        Binding("x", "cancel", "stop waiting"),
+    ]
+
+    def __init__(
+        self, title: str, component: str, size: int, ascii: bool, begin: Callable[[MessagePump], Operation]
+    ) -> None:
+        super().__init__()
+        self._title = title
+        self._component = component
+        self._ascii = ascii
+        self._begin = begin
+        self._operation: Operation | None = None
+        self._waiting = set(range(size))
+        self._answers: dict[int, tuple[bool, str]] = {}
+        self._outcome: Mapping[str, Any] | Failure | None = None
+        self._painting: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -fit") as box:
+            box.border_title = self._title
+            box.border_subtitle = "x waits no longer, escape goes back"
+            yield Static(id="results-says", markup=False)
+            with VerticalScroll():
+                yield Static(id="results", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+        self._operation = self._begin(self)
+        self._paint()
+
+    def on_unmount(self) -> None:
+        self.action_cancel()
+
+    def action_cancel(self) -> None:
+        if self._operation is not None:
+            self._operation.interrupt()
+
+    def on_told(self, event: Told) -> None:
+        if event.step.get("step") == "result":
+            self._take(event.step)
+            if self._painting is None:
+                self._painting = self.set_timer(PAINT_AFTER, self._paint)
+
+    def _take(self, one: Mapping[str, Any]) -> None:
+        rank = int(one["rank"])
+        self._waiting.discard(rank)
+        if one.get("error") is not None:
+            last = [str(line) for line in one.get("traceback") or ()]
+            self._answers[rank] = False, "\n".join([str(one["error"]), *last])
+        else:
+            self._answers[rank] = True, str(one.get("value"))
+
+    def on_ended(self, event: Ended) -> None:
+        self._operation = None
+        self._outcome = event.outcome
+        self._paint()
+
+    def _paint(self) -> None:
+        self._painting = None
+        self.query_one("#results-says", Static).update(self._summary())
+        text = Text()
+        # Failures first: they are what one looks for.
+        for rank in sorted(self._answers, key=lambda one: (self._answers[one][0], one))[:MOST_ROWS]:
+            fine, said = self._answers[rank]
+            text.append(f"{clean(self._component, self._ascii)}:{rank:<6}", "bold")
+            text.append("" if fine else "failed: ", "bold")
+            first, *rest = (said[:LONGEST] or " ").splitlines() or [" "]
+            text.append(f"{clean(first, self._ascii)}\n")
+            for line in rest:
+                text.append(f"  | {clean(line, self._ascii)}\n", "dim")
+        if len(self._answers) > MOST_ROWS:
+            text.append(f"and {len(self._answers) - MOST_ROWS} more\n", "dim")
+        self.query_one("#results", Static).update(text)
+
+    def _summary(self) -> Text:
+        failed = sum(not fine for fine, _ in self._answers.values())
+        text = Text(f"{len(self._answers) - failed} answered", "bold")
+        if failed:
+            text.append(f", {failed} failed")
+        if self._waiting:
+            ranks = f"{clean(self._component, self._ascii)}:{ranges(sorted(self._waiting))}"
+            how = "no answer from" if self._outcome is not None else "waiting for"
+            text.append(f", {how} {count(len(self._waiting), 'rank')}: {ranks}")
+        if isinstance(self._outcome, Failure) and not self._outcome.interrupted:
+            text.append(f"\n{clean(self._outcome.message, self._ascii)}")
+            if self._outcome.hint:
+                text.append(f"\nhint: {clean(self._outcome.hint, self._ascii)}")
+        return text

@@ -1,0 +1,26 @@
+"""What is shown until a cluster is seen for the first time."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from placetui.observe.ports import Status
+
+
+class WaitingScreen(Screen[None]):
+    """A few words; keys of the app work, so that one can leave or open a file instead."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog") as box:
+            box.border_title = "the cluster as it is"
+            yield Static(Content("waiting for the first look at the cluster …"), id="waiting")
+            yield Static(Content("o opens a file instead, q leaves"), classes="muted")
+
+    def say(self, status: Status) -> None:
+        """How the link is."""
+        if status.message:
+            self.query_one("#waiting", Static).update(Content(f"{status.link}: {status.message}"))

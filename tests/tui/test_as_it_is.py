@@ -1,0 +1,113 @@
+"""The cluster as it is, without a file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from placetui.document import Wishes
+from placetui.observe.model import Claim, Observation, ProcessSample
+from placetui.observe.ports import ClusterSource
+from placetui.tui.app import Dashboard
+from placetui.tui.screens.picker import PickerScreen
+from placetui.tui.session import Session
+
+if TYPE_CHECKING:
+    from tests.tui.conftest import Desk, World
+
+GIB = 1 << 30
+
+
+def occupied(world: World, seen: Observation) -> Observation:
+    """A cluster with trainers of a program that placetui knows nothing of."""
+    for number in range(4):
+        trainer = Claim(f"t{number}", "Trainer", 70 + number, None, None, "04", 0.5, class_name="Trainer")
+        process = ProcessSample(70 + number, 9 * GIB, actor="Trainer", job="04", kind="actor", actor_id=f"t{number}")
+        seen = world.with_device(seen, 0, number, claims=(trainer,), processes=(process,))
+    return seen
+
+
+def idle(desk: Desk, world: World) -> Observation:
+    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    return replace(world.simulated(replace(plan, components={})), source="ray")
+
+
+async def test_a_cluster_is_opened_followed_and_kept_as_a_file(desk: Desk, world: World) -> None:
+    seen = idle(desk, world)
+    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+
+    def cluster() -> ClusterSource:
+        return desk.fake(plan)
+
+    app = Dashboard(None, desk.options(picture=cluster))
+    app.animation_level = "none"
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        seat = world.seat(app, pilot)
+        await seat.sees("waiting for the first look")
+        desk.sources[0].say("starting", "ray is asked [really]")
+        await seat.sees("starting: ray is asked [really]")
+        desk.sources[0].deliver(seen)
+        await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")
+        await seat.sees("cluster.yaml", "as it is", "2 nodes", "GiB")
+        assert not seat.main.session.plan.components
+        busy = occupied(world, seen)
+        desk.sources[0].deliver(busy)
+        await seat.until(lambda: "Trainer" in seat.main.session.plan.components, "the actors")
+        await seat.sees("T Trainer", "T0", "fine")
+        assert len(desk.sources) == 1
+        assert not seat.main.editor.dirty
+        await seat.press("P")
+        await seat.sees("keep the cluster as it is")
+        await seat.press("enter")
+        assert "saved cluster.yaml" in seat.toasts[-1]
+        await seat.press("P", "enter")
+        assert "is there already" in seat.toasts[-1]
+        await seat.press("r")  # there is nothing to read again
+        await pilot.pause()
+        assert "as it is" in seat.status
+    kept = Session.open(str(desk.folder / "cluster.yaml"), Wishes())
+    assert kept.errors == 0
+    assert [one.local_hardware_ranks for one in kept.plan.components["Trainer"].placements] == [[0], [1], [2], [3]]
+    assert kept.plan.components["Trainer"].share == 0.5
+
+
+async def test_action_keep(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        await seat.press("P")
+        assert "no live picture to keep" in seat.toasts[-1]
+        seen = world.simulated(desk.sources[0].plan)
+        desk.sources[0].deliver(seen)
+        await seat.until(lambda: seat.main.observation is seen)
+        await seat.press("P", "enter")
+    kept = Session.open(str(desk.folder / "cluster.yaml"), Wishes())
+    assert {name: one.world_size for name, one in kept.plan.components.items()} == {
+        "actor": 16,
+        "reward": 16,
+        "rollout": 16,
+    }
+
+
+async def test_an_edit_of_the_picture_is_a_plan_to_compare_with(desk: Desk, world: World) -> None:
+    seen = occupied(world, idle(desk, world))
+    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    app = Dashboard(None, desk.options(live=True, picture=lambda: desk.fake(plan)))
+    app.animation_level = "none"
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        seat = world.seat(app, pilot)
+        await seat.until(lambda: bool(desk.sources))
+        desk.sources[0].deliver(seen)
+        await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")
+        await seat.press("right_square_bracket")  # one more device for the trainer
+        await seat.until(lambda: not seat.main.session.pictured, "a plan")
+        assert seat.main.session.plan.components["Trainer"].world_size == 5
+        await seat.until(lambda: "as it is" not in seat.status and "edited" in seat.status)
+
+
+async def test_a_file_can_be_opened_instead(desk: Desk, world: World) -> None:
+    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    app = Dashboard(None, desk.options(picture=lambda: desk.fake(plan)))
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        seat = world.seat(app, pilot)
+        await seat.sees("waiting for the first look")
+        await seat.press("o")
+        assert seat.shows(PickerScreen)

@@ -1,0 +1,162 @@
+"""The cluster behind the plan: when it is looked at, what of it is shown, and what is said of the link."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from placetui.observe.model import DeviceSample, NodeSample, Observation, RankState, Source
+from placetui.observe.ports import Status, Update
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from placetui.observe.ports import Subscriber
+    from placetui.placement.plan import Plan
+    from tests.tui.conftest import Desk, Seat
+
+FILE = "cluster:\n  num_nodes: 1\n  component_placement:\n    actor: 0-1\n"
+
+
+class PretendedCluster:
+    """A cluster that the test speaks for."""
+
+    name: Source = "ray"
+    interval = 1.0
+    paused = False
+
+    def __init__(self, plan: Plan, address: str, job: str) -> None:
+        self.asked = address, job
+        self.closed = False
+        self.subscriber: Subscriber | None = None
+
+    def start(self, subscriber: Subscriber) -> None:
+        self.subscriber = subscriber
+
+    def set_interval(self, seconds: float) -> None:
+        self.interval = seconds
+
+    def set_paused(self, paused: bool) -> None:
+        self.paused = paused
+
+    def close(self) -> None:
+        self.closed = True
+
+    def say(self, status: Status) -> None:
+        assert self.subscriber is not None
+        self.subscriber.status_changed(status)
+
+    def show(self, observation: Observation) -> None:
+        assert self.subscriber is not None
+        self.subscriber.updated(Update(observation, frozenset()))
+
+
+def seen(gpus: int = 4, **values: Any) -> Observation:
+    devices = tuple(DeviceSample(index, memory_used=1 << 30, memory_total=80 << 30) for index in range(gpus))
+    return Observation(1_000_000.0, "ray", (NodeSample(0, "gpu-host", "10.0.0.1", devices=devices),), **values)
+
+
+@asynccontextmanager
+async def clustered(desk: Desk, text: str = FILE, **options: Any) -> AsyncIterator[tuple[Seat, list[PretendedCluster]]]:
+    opened: list[PretendedCluster] = []
+
+    def look(plan: Plan, address: str, job: str) -> PretendedCluster:
+        opened.append(PretendedCluster(plan, address, job))
+        return opened[-1]
+
+    async with desk.open(desk.write(text), (160, 40), cluster=look, **options) as seat:
+        await seat.until(lambda: opened and opened[0].subscriber is not None)
+        yield seat, opened
+
+
+async def test_without_a_cluster_nothing_is_said(desk: Desk) -> None:
+    async with clustered(desk) as (seat, opened):
+        opened[0].say(Status("connected"))
+        opened[0].say(Status("starting", "no Ray cluster was found on this machine", absent=True))
+        opened[0].say(Status("lost", "nobody listens at 10.0.0.1:6379"))
+        await seat.until(lambda: seat.app.link.link == "lost")
+        assert seat.toasts == []
+        assert "every" not in seat.status
+
+
+async def test_this_machine_is_shown_where_there_is_no_cluster(desk: Desk) -> None:
+    async with clustered(desk) as (seat, opened):
+        opened[0].say(Status("starting", "no Ray cluster was found on this machine", absent=True))
+        opened[0].show(replace(seen(8), source="nvml"))
+        await seat.sees("this machine, without Ray", "1.0/80")
+        assert seat.main.session.plan.topology_source == "assumed"
+        assert seat.toasts == []
+
+
+async def test_a_cluster_that_was_named_is_missed(desk: Desk) -> None:
+    async with clustered(desk, address="10.0.0.1:6379") as (seat, opened):
+        opened[0].say(Status("connected"))
+        await seat.sees("connecting to 10.0.0.1:6379")
+        opened[0].say(Status("lost", "nobody listens at 10.0.0.1:6379"))
+        await seat.sees("lost: nobody listens at 10.0.0.1:6379")
+        assert seat.toasts == ["lost: nobody listens at 10.0.0.1:6379"]
+
+
+async def test_the_nodes_of_the_cluster_take_the_place_of_assumed_ones(desk: Desk) -> None:
+    async with clustered(desk) as (seat, opened):
+        assert seat.main.session.plan.topology_source == "assumed"
+        opened[0].show(seen())
+        await seat.until(lambda: seat.main.session.plan.topology_source == "ray", "planned again")
+        await seat.sees("gpu-host", "1 node × 4 GPUs", "ray, every 1 s", "1.0/80")
+        assert not seat.main.session.tried
+        await seat.press("r")
+        await seat.until(lambda: seat.main.session.plan.nodes[0].gpus == 4)
+        assert len(opened) == 1, "the same cluster is looked at in the same way"
+
+
+async def test_a_topology_of_the_file_stays(desk: Desk) -> None:
+    text = f"{FILE}placetui:\n  topology: {{nodes: 1, gpus_per_node: 2}}\n"
+    async with clustered(desk, text) as (seat, opened):
+        opened[0].show(seen())
+        await seat.sees("ray, every 1 s", "1.0/80")
+        assert seat.main.session.plan.topology_source == "file"
+
+
+async def test_a_plan_that_does_not_fit_stays_on_assumed_nodes_and_that_is_said_once(desk: Desk) -> None:
+    async with clustered(desk, FILE.replace("0-1", "0-7")) as (seat, opened):
+        for number in range(3):
+            opened[0].show(replace(seen(), time=1_000_000.0 + number))
+            await seat.until(lambda: any("does not fit on the attached cluster" in toast for toast in seat.toasts))
+        assert len(seat.toasts) == 1
+        assert seat.main.session.plan.topology_source == "assumed"
+        assert seat.main.session.errors == 0
+
+
+async def test_a_lost_head_is_said_for_as_long_as_it_is_lost(desk: Desk) -> None:
+    async with clustered(desk) as (seat, opened):
+        opened[0].show(seen())
+        await seat.sees("ray, every 1 s")
+        opened[0].say(Status("lost", "the head of the cluster does not answer"))
+        await seat.sees("lost: the head of the cluster does not answer")
+        old = replace(seen(), time=1_000_005.0)
+        opened[0].show(replace(old, nodes=(replace(old.nodes[0], stale=True, age=5.0),)))
+        await seat.until(lambda: seat.main.observation is not None and seat.main.observation.time > 1_000_000)
+        await seat.sees("lost: the head of the cluster does not answer", "1.0/80 G ?")
+        await seat.press("right_square_bracket")
+        await seat.sees("edited")
+        opened[0].say(Status("connected"))
+        await seat.sees("ray, every 1 s")
+
+
+async def test_edits_keep_the_source_and_a_job_needs_another(desk: Desk) -> None:
+    async with clustered(desk) as (seat, opened):
+        opened[0].show(seen())
+        await seat.sees("ray, every 1 s")
+        await seat.press("right_square_bracket")
+        await seat.until(lambda: seat.main.session.plan is seat.app._connected, "followed")
+        assert len(opened) == 1
+        seat.app.job = "conf"
+        seat.app.connect_cluster()
+        await seat.until(lambda: len(opened) == 2 and opened[1].subscriber is not None and opened[0].closed)
+        assert opened[1].asked == ("auto", "conf")
+        ranks = {"actor": (RankState("actor", 0, "dead", "killed by signal 9"), RankState("actor", 1, "restarting"))}
+        opened[1].show(seen(ranks=ranks, job="conf"))
+        await seat.sees("ray, job conf, every 1 s", "dead: killed by signal 9")
+        opened[0].show(seen())  # what comes late counts no more
+        await seat.sees("dead: killed by signal 9")

@@ -1,0 +1,355 @@
+"""Launching from the dashboard: what is asked, what is shown, and how it ends."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from placetui.observe.operations import Refusing
+from placetui.tui.screens.ask import AskScreen
+from placetui.tui.screens.choose import ChooseScreen
+from placetui.tui.screens.launch import LaunchScreen
+from placetui.tui.screens.leaving import LeavingScreen
+from placetui.tui.screens.main import MainScreen
+from tests.tui.pretend import PretendedOperation, PretendedOperations
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.tui.conftest import Desk, Seat
+
+FILE = """\
+cluster:
+  num_nodes: 1
+  component_placement:
+    actor: 0-1
+    rollout: 0-1
+placetui:
+  topology: {nodes: 1, gpus_per_node: 2}
+  launch:
+    actor: {worker: "my_pkg.workers:Trainer"}
+"""
+
+
+class Launching:
+    """A dashboard in which a launch was begun."""
+
+    def __init__(self, seat: Seat, operations: PretendedOperations) -> None:
+        self.seat = seat
+        self.operations = operations
+
+    @property
+    def up(self) -> PretendedOperation:
+        return self.operations.of("up")
+
+    @property
+    def plan(self) -> Any:
+        return self.seat.main.session.plan
+
+    def states(self) -> set[str]:
+        observation = self.seat.main.observation
+        return set() if observation is None else {state.state for state in observation.all_ranks}
+
+    async def confirm(self) -> None:
+        self.up.check(self.plan)
+        await self.seat.sees("launch 4 ranks")
+        await self.seat.press("y")
+        assert self.up.answers == [True]
+
+
+@asynccontextmanager
+async def launching(desk: Desk, text: str = FILE, **options: Any) -> AsyncIterator[Launching]:
+    operations = PretendedOperations()
+    options.setdefault("write", True)
+    async with desk.open(desk.write(text), operations=operations, **options) as seat:
+        await seat.press("L")
+        await seat.until(lambda: seat.shows(AskScreen))
+        await seat.press("enter")
+        await seat.until(lambda: operations.asked("up"), "asked for the launch")
+        yield Launching(seat, operations)
+
+
+async def test_action_launch(desk: Desk) -> None:
+    async with launching(desk) as one:
+        body = one.up.body
+        assert (body["job"], body["text"], body["address"]) == ("plan", FILE, "auto")
+        assert (body["dry_run"], body["ask"], body["nodes"]) == (False, ["launch", "moved"], None)
+        await one.seat.until(lambda: one.seat.shows(LaunchScreen))
+        one.up.check(one.plan)
+        await one.seat.sees("node 0 = 10.0.0.1 (2 GPUs), by RLINF_NODE_RANK", "fits: 8 GPU needed")
+        await one.seat.sees("actor:1", "my_pkg.workers:Trainer", "rollout:0", "built-in worker", "GPU 1", ".80")
+        await one.seat.press("y")
+        assert one.up.answers == [True]
+        await one.seat.until(lambda: one.seat.shows(MainScreen))
+
+
+async def test_the_grid_shows_how_far_each_rank_is(desk: Desk) -> None:
+    async with launching(desk) as one:
+        await one.confirm()
+        one.up.reserve()
+        await one.seat.until(lambda: one.states() == {"pending"})
+        await one.seat.sees("plan: starting ranks")
+        assert "drift" not in one.seat.status
+        one.up.start(one.plan, "starting")
+        await one.seat.until(lambda: one.states() == {"starting"})
+        await one.seat.sees("starting")  # in the inspector too
+        one.up.tell(step="launch", component="actor", rank=1, state="alive")
+        await one.seat.sees("plan: 1 of 4 alive")
+        await one.seat.until(lambda: one.states() == {"starting", "alive"})
+        one.up.start(one.plan)
+        one.up.be_ready(one.plan)
+        one.up.succeed(job="plan")
+        await one.seat.sees("job plan", "alive pid 1000")
+        assert "job plan runs" in one.seat.toasts
+        assert one.seat.app.job == "plan"
+
+
+async def test_keys_work_while_it_is_launched(desk: Desk) -> None:
+    async with launching(desk) as one:
+        await one.confirm()
+        one.up.start(one.plan, "starting")
+        await one.seat.press("right", "minus")
+        assert one.seat.cursor == (0, "gpu", 1)
+        assert one.seat.density() == "compact"
+
+
+async def test_it_can_be_cancelled_before_anything_was_begun(desk: Desk) -> None:
+    async with launching(desk) as one:
+        one.up.check(one.plan)
+        await one.seat.sees("launch 4 ranks")
+        await one.seat.press("escape")
+        assert one.up.answers == [False]
+        one.up.fail("interrupted", interrupted=True)
+        await one.seat.until(lambda: not one.seat.app.launching)
+        assert one.seat.shows(MainScreen)
+
+
+async def test_it_can_be_cancelled_while_it_connects(desk: Desk) -> None:
+    async with launching(desk) as one:
+        await one.seat.sees("connecting")
+        await one.seat.press("escape")
+        await one.seat.until(lambda: one.up.interrupted)
+
+
+async def test_it_can_be_cancelled_while_ranks_start(desk: Desk) -> None:
+    async with launching(desk) as one:
+        await one.confirm()
+        one.up.reserve()
+        one.up.start(one.plan, "starting")
+        await one.seat.press("L")
+        await one.seat.sees("actor 0/2, rollout 0/2", "back to the grid, it goes on")
+        await one.seat.press("escape")
+        assert not one.up.interrupted, "leaving the screen is not cancelling"
+        await one.seat.press("L")
+        await one.seat.until(lambda: one.seat.shows(LaunchScreen))
+        await one.seat.press("x")
+        await one.seat.until(lambda: one.up.interrupted)
+        await one.seat.sees("taking back")
+        one.up.fail("interrupted", interrupted=True)
+        await one.seat.until(lambda: "plan: everything was taken back" in one.seat.toasts)
+        await one.seat.until(lambda: one.states() == set())
+
+
+async def test_ranks_that_would_move_are_shown_one_by_one(desk: Desk) -> None:
+    async with launching(desk) as one:
+        await one.confirm()
+        moved = [{"component": "actor", "rank": 1, "node_rank": 0, "planned": [1], "got": [3]}]
+        one.up.reserve(moved)
+        one.up.tell(step="probe", question="moved")
+        await one.seat.sees("Others hold planned GPUs", "actor:1", "GPU 1", "GPU 3", "start it there")
+        await one.seat.press("enter")  # the careful answer stands first
+        assert one.up.answers == [True, False]
+
+
+async def test_a_move_can_be_accepted(desk: Desk) -> None:
+    async with launching(desk) as one:
+        await one.confirm()
+        one.up.reserve([{"component": "actor", "rank": 1, "node_rank": 0, "planned": [1], "got": [3]}])
+        one.up.tell(step="probe", question="moved")
+        await one.seat.sees("start it there")
+        await one.seat.press("y")
+        assert one.up.answers == [True, True]
+
+
+async def test_a_failure_names_the_rank_and_shows_why(desk: Desk) -> None:
+    async with launching(desk) as one:
+        await one.confirm()
+        one.up.reserve()
+        one.up.start(one.plan, "starting")
+        one.up.fail(
+            "actor:1 did not come up: KeyError: 'x[y]'",
+            component="actor",
+            rank=1,
+            traceback=["  File my_pkg/workers.py, line 3", "KeyError: 'x[y]'"],
+        )
+        await one.seat.sees("actor:1 did not come up: KeyError: 'x[y]'", "| KeyError: 'x[y]'", "was taken back")
+        await one.seat.press("escape")
+        assert one.seat.cursor == (0, "gpu", 1), "the cursor is on the rank"
+        await one.seat.until(lambda: one.states() == set())
+
+
+async def test_what_does_not_fit_is_a_table_of_shortages(desk: Desk) -> None:
+    async with launching(desk) as one:
+        short = {"node_rank": 0, "node": "10.0.0.1", "resource": "GPU", "needed": 2, "free": 1, "total": 2}
+        one.up.fail("the cluster is busy: …", "wait for them", shortages=[{**short, "held_by": ["job other"]}])
+        await one.seat.sees("0  10.0.0.1", "1 of 2", "job other", "hint: wait for them", "Nothing was started.")
+
+
+async def test_a_lost_process_says_what_to_do(desk: Desk) -> None:
+    async with launching(desk) as one:
+        await one.confirm()
+        one.up.reserve()
+        hint = "what it had begun is taken back, or listed by J as incomplete: stop it there"
+        one.up.fail("the process that talks to Ray ended: killed by SIGKILL", hint, lost=True)
+        await one.seat.sees("killed by SIGKILL", "listed by J as incomplete")
+        await one.seat.misses("Everything was taken back")
+
+
+async def test_unsaved_changes_are_launched_and_that_is_said(desk: Desk) -> None:
+    operations = PretendedOperations()
+    async with desk.open(desk.write(FILE), operations=operations, write=True) as seat:
+        await seat.press("delete")
+        await seat.until(lambda: seat.shows(ChooseScreen))
+        await seat.press("enter")
+        await seat.until(lambda: seat.main.editor.dirty)
+        await seat.press("L", "enter")
+        await seat.until(lambda: operations.asked("up"))
+        assert operations.of("up").body["text"] == seat.main.session.text != FILE
+        await seat.sees("unsaved: what is on the screen is launched")
+
+
+async def test_without_write_it_is_looked_at_and_refused(desk: Desk) -> None:
+    pretended = PretendedOperations()
+    operations = Refusing(pretended, "started without --write")
+    async with desk.open(desk.write(FILE), operations=operations) as seat:
+        await seat.press("L")
+        await seat.until(lambda: pretended.asked("up"))
+        assert pretended.of("up").body["dry_run"]
+        pretended.of("up").check(seat.main.session.plan, ask=False)
+        pretended.of("up").succeed(dry_run=True)
+        await seat.sees("actor:0", "It will not be launched: started without --write.")
+        await seat.press("y", "enter")
+        assert len(pretended.begun) == 1
+
+
+@pytest.mark.parametrize("key", ["L", "X", "K", "R", "C"])
+async def test_nothing_is_changed_without_write(desk: Desk, key: str) -> None:
+    pretended = PretendedOperations()
+    operations = Refusing(pretended, "started without --write")
+    async with desk.open(desk.write(FILE), operations=operations, address="local") as seat:
+        seat.app.job = "plan"
+        await seat.press(key)
+        await seat.until(lambda: "started without --write: start placetui with --write" in seat.toasts)
+        assert not pretended.begun
+
+
+async def test_a_broken_file_is_not_launched(desk: Desk) -> None:
+    operations = PretendedOperations()
+    file = desk.write(FILE.replace("actor: 0-1", "actor: 0-9"))
+    async with desk.open(file, operations=operations, write=True) as seat:
+        await seat.press("L")
+        await seat.until(lambda: any("does not exist" in toast for toast in seat.toasts))
+        assert not operations.begun
+
+
+async def test_a_name_that_cannot_be_one_is_asked_for_again(desk: Desk) -> None:
+    operations = PretendedOperations()
+    async with desk.open(desk.write(FILE), operations=operations, write=True) as seat:
+        await seat.press("L")
+        await seat.until(lambda: seat.shows(AskScreen))
+        await seat.write("my job")
+        await seat.press("enter")
+        await seat.sees("Letters, digits, dots")
+        await seat.write("other")
+        await seat.press("enter")
+        await seat.until(lambda: operations.asked("up"))
+        assert operations.of("up").body["job"] == "other"
+
+
+async def test_assumed_nodes_give_way_to_the_matched_ones(desk: Desk) -> None:
+    text = "cluster:\n  num_nodes: 1\n  component_placement:\n    actor: all\n"
+    async with launching(desk, text) as one:
+        assert one.plan.topology_source == "assumed"
+        node = {"rank": 0, "node_id": "id", "ip": "10.0.0.1", "host": "gpu-host", "gpus": 2}
+        one.up.tell(step="match", by="the order of addresses", nodes=[node], warnings=["node_order: …"])
+        await one.seat.until(lambda: one.plan.topology_source == "ray", "planned again")
+        assert [node.gpus for node in one.plan.nodes] == [2]
+        await one.seat.sees("warning: node_order")
+        assert not one.seat.main.session.tried
+
+
+# The embedded cluster
+
+
+async def test_the_embedded_cluster_is_asked_about_before_leaving(desk: Desk) -> None:
+    async with launching(desk, address="local") as one:
+        assert one.up.body["address"] == "local"
+        await one.seat.sees("starting an embedded cluster of 1 node")
+        await one.confirm()
+        one.up.reserve()
+        one.up.start(one.plan)
+        one.up.be_ready(one.plan)
+        await one.seat.sees("job plan")
+        assert one.seat.app.address == "10.0.0.1:6379", "others are asked of the embedded cluster"
+        await one.seat.press("q")
+        await one.seat.sees("The job plan runs on the embedded cluster, which ends with the dashboard.")
+        await one.seat.press("s")
+        assert not one.up.interrupted
+        await one.seat.press("q")
+        await one.seat.until(lambda: one.seat.shows(ChooseScreen))
+        await one.seat.press("t")
+        await one.seat.until(lambda: one.seat.shows(LeavingScreen) and one.up.interrupted)
+        await one.seat.sees("taking down plan and its embedded cluster")
+        one.up.fail("interrupted", interrupted=True)
+        await one.seat.until(lambda: one.seat.app._exit, "left")
+        assert not one.seat.app.hurried
+
+
+async def test_ctrl_c_asks_and_the_second_leaves_at_once(desk: Desk) -> None:
+    async with launching(desk, address="local") as one:
+        await one.confirm()
+        one.up.reserve()
+        one.up.be_ready(one.plan)
+        await one.seat.sees("job plan")
+        await one.seat.press("ctrl+c")
+        await one.seat.until(lambda: one.seat.shows(ChooseScreen))
+        assert not one.seat.app._exit
+        await one.seat.press("ctrl+c")
+        await one.seat.until(lambda: one.seat.app._exit, "left")
+        assert one.seat.app.hurried
+
+
+async def test_stopping_the_job_ends_the_embedded_cluster(desk: Desk) -> None:
+    async with launching(desk, address="local") as one:
+        await one.confirm()
+        one.up.start(one.plan)
+        one.up.be_ready(one.plan)
+        await one.seat.sees("job plan")
+        await one.seat.press("X")
+        await one.seat.sees("Type plan and enter")
+        await one.seat.write("plan")
+        await one.seat.press("enter")
+        await one.seat.until(lambda: one.up.interrupted)
+        one.up.fail("interrupted", interrupted=True)
+        await one.seat.until(lambda: "job plan was taken down" in one.seat.toasts)
+        assert one.seat.app.job == ""
+        assert one.seat.app.address == "local"
+
+
+async def test_another_file_does_not_show_the_ranks_of_the_launch(desk: Desk) -> None:
+    other = desk.write(FILE, "other.yaml")
+    async with launching(desk) as one:
+        await one.confirm()
+        one.up.reserve()
+        one.up.start(one.plan, "starting")
+        await one.seat.until(lambda: one.states() == {"starting"})
+        one.seat.app._open(str(other))
+        await one.seat.until(lambda: one.seat.main.session.file == str(other) and one.seat.main.is_mounted)
+        one.up.start(one.plan)
+        await one.seat.sees("plan: 4 of 4 alive")
+        assert one.states() == set()
+        one.up.be_ready(one.plan)
+        one.up.succeed(job="plan")
+        await one.seat.until(lambda: "job plan runs" in one.seat.toasts)
