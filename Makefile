@@ -21,13 +21,19 @@ types: $(READY) ## mypy --strict on package and tests
 	$(PY) -m mypy --strict
 
 pytest: $(READY) ## the tests that are not slow, among them the import contract
-	$(PY) -m pytest -m "not slow" -n auto --maxprocesses=8 --dist loadfile
+	$(PY) -m pytest -m "not slow and not soak" -n auto --maxprocesses=8 --dist loadfile
 
 test-slow: $(READY) ## the slow tests (pytest's 5 says that there are none: fine)
-	$(PY) -m pytest -m slow || test $$? -eq 5
+	$(PY) -m pytest -m "slow and not soak" || test $$? -eq 5
+
+soak: $(READY) ## what only many rounds show: for hours with time, not for every change
+	$(PY) -m pytest -m soak
 
 check: lint types ## lint, types and the import contract: the quick half of make test
 	$(PY) -m pytest -q tests/house/test_imports.py
+
+compat: $(READY) ## the tests on the oldest and newest Python, Textual and Ray that can be had here
+	$(PY) tests/compat.py
 
 bench: $(READY) ## run the benchmarks
 	@for benchmark in benchmarks/*.py; do echo "== $$benchmark"; $(PY) "$$benchmark" || exit 1; done
@@ -35,11 +41,15 @@ bench: $(READY) ## run the benchmarks
 dist: $(READY) ## build sdist and wheel into dist/
 	$(PY) -m build
 
+man: $(READY) ## write the man page to dist/placetui.1
+	@mkdir -p dist
+	$(PY) -m placetui.cli.manual > dist/placetui.1
+
 clean: ## remove everything that make made
-	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .compat dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find placetui tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml .ci/constraints.txt
 	@command -v $(PYTHON) >/dev/null 2>&1 || { \
 	  echo "placetui needs Python 3.10 or newer, and there is no '$(PYTHON)' here: install it, or name yours with 'make PYTHON=/path/to/python3'." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
@@ -47,7 +57,7 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "'$(PYTHON)' comes without its venv module: on Debian and Ubuntu, 'apt install python3-venv' brings it." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PY) -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt --editable '.[dev]'
 	@touch $(READY)
 
-.PHONY: help run test lint types pytest test-slow check bench dist clean
+.PHONY: help run test lint types pytest test-slow soak check compat bench dist man clean

@@ -1,21 +1,28 @@
 """What it costs to watch the GPUs of a node, on the stand-in for NVIDIA's library (needs gcc).
 
-python benchmarks/live.py [--repeat N] [--seconds S] [--nodes N] [--only who]
+python benchmarks/live.py [--repeat N] [--seconds S] [--nodes N] [--only who|ray|screen]
 
 First CPU and NVML calls per look at eight busy GPUs, against nvitop and gpustat in processes of the same kind; each of
 ours counts as a second, so that what is read every five seconds has its part in it. Then the process that reads the
 GPUs for `placetui top`, at 1 Hz, and what reads from it. The stand-in answers in a microsecond or two: these are the
 costs of the readers, and the calls tell what the driver would add.
 
-Last, on a simulated cluster with three ranks on each GPU: who is on which GPU, the drift from the plan, a recording.
+Then a Ray cluster of four nodes on this machine: how long an observation of all of it takes, also with a node whose
+driver hangs and with a sampler that is stopped, what is asked of the head for it, and what a sampler costs at 1 Hz.
+
+Last, simulated clusters: the dashboard itself at 1 Hz, its observations through the pipe and onto the screen; and with
+three ranks on each GPU who is on which GPU, the drift from the plan, a recording.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gc
 import json
 import os
+import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,13 +32,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from placetui.bridge.client import Bridge  # noqa: E402
 from placetui.bridge.process import NVML_CHILD, child_command  # noqa: E402
-from placetui.bridge.source import nvml_source  # noqa: E402
+from placetui.bridge.source import nvml_source, simulated_source  # noqa: E402
 from placetui.cli.feed import Feed  # noqa: E402
 from placetui.observe.attribution import Attribution  # noqa: E402
 from placetui.observe.drift import DriftWatch  # noqa: E402
@@ -39,15 +47,21 @@ from placetui.observe.facts import ActorFact, NodeFacts, ProcessFact  # noqa: E4
 from placetui.observe.layout import layout_of  # noqa: E402
 from placetui.observe.model import NodeSample, Observation, ProcessSample, RankState  # noqa: E402
 from placetui.observe.playback import Recording  # noqa: E402
+from placetui.observe.ports import NoObservation  # noqa: E402
 from placetui.observe.recording import Recorder  # noqa: E402
 from placetui.observe.simulate import Simulation, SimulationOptions  # noqa: E402
 from placetui.placement.resolve import resolve  # noqa: E402
 from placetui.placement.topology import Node  # noqa: E402
-from tests.telemetry.standin import build  # noqa: E402
+from tests.telemetry.standin import StandIn, build  # noqa: E402
+
+if TYPE_CHECKING:
+    from placetui.runtime.observer import RayObserver
 
 GPUS = 8
 PROCESSES = 2
 """On each GPU."""
+
+BUSY = f"[gpu 0-{GPUS - 1}]\nused = 20G\nutil = 90\n"
 
 TARGET_RATIO = 1 / 3
 """Of nvitop's CPU."""
@@ -154,6 +168,107 @@ def watch(seconds: float, directory: Path, variables: dict[str, str]) -> None:
     print(f"  looking at them  {looker:.2f}")
 
 
+def ray_cluster(seconds: float, directory: Path) -> None:
+    """Four nodes with eight GPUs each."""
+    from placetui.runtime.observer import RayObserver
+    from tests.runtime.conftest import node, running_cluster
+    from tests.runtime.watching import all_read
+
+    library = build(directory)
+    drivers = []
+    for number in range(4):
+        home = directory / f"node{number}"
+        home.mkdir()
+        drivers.append(StandIn(lambda _: library, home))
+        drivers[-1].configure(BUSY)
+    with running_cluster([node(GPUS, env_vars=one.variables) for one in drivers]) as cluster, cluster.head() as head:
+        observer = RayObserver({"address": cluster.address})
+        began = time.monotonic()
+        while not (seen := observe(observer)[1]) or not all_read(seen):
+            time.sleep(0.05)
+        print(f"\na Ray cluster of 4 nodes: all read {time.monotonic() - began:.1f} s after the first look")
+        pids = [one.pid for one in head.living_actors() if one.kind == "PlacetuiSampler"]
+        print(f"{'':26} {'median ms':>10} {'longest':>8} {'CPU ms':>8} {'calls to the head':>18}   fresh at least")
+        report("all four answer", observer, 20)
+        drivers[0].configure("hang = nvmlDeviceGetMemoryInfo_v2\n")
+        report("one driver hangs", observer, 8)
+        drivers[0].configure(BUSY)
+        os.kill(pids[0], signal.SIGSTOP)
+        report("one sampler is stopped", observer, 8)
+        os.kill(pids[0], signal.SIGCONT)
+        before, passed = [cpu_seconds(pid) for pid in pids], time.monotonic()
+        own = time.process_time()
+        while time.monotonic() < passed + seconds:
+            observe(observer)
+            time.sleep(1.0)
+        passed = time.monotonic() - passed
+        cost = [100 * (cpu_seconds(pid) - then) / passed for pid, then in zip(pids, before, strict=True)]
+        verdict = "yes" if max(cost) <= TARGET_PERCENT else "NO"
+        print(f"at 1 Hz for {passed:.0f} s, percent of a core: sampler {statistics.mean(cost):.2f}", end="")
+        print(f" (worst {max(cost):.2f})   at most {TARGET_PERCENT}: {verdict}")
+        print(f"  the process that asks all four {100 * (time.process_time() - own) / passed:.2f}")
+        observer.close()
+        time.sleep(1.0)
+
+
+def observe(observer: RayObserver) -> tuple[float, Observation | None]:
+    """How long it took, and what was seen."""
+    began = time.monotonic()
+    try:
+        return time.monotonic() - began, observer.observe(began + 1.0)
+    except NoObservation:
+        return time.monotonic() - began, None
+
+
+def report(what: str, observer: RayObserver, looks: int) -> None:
+    times, fresh, calls = [], [], []
+    before = time.process_time()
+    for _ in range(looks):
+        head = observer._reader.head
+        then, began = head.calls if head else 0, time.monotonic()
+        seen = observer.observe(began + 1.0)
+        times.append(time.monotonic() - began)
+        calls.append(head.calls - then if head else 0)
+        fresh.append(sum(not node.stale for node in seen.nodes))
+        time.sleep(max(0.0, 0.5 - times[-1]))
+    cpu = 1e3 * (time.process_time() - before) / looks
+    middle, longest = 1e3 * statistics.median(times), 1e3 * max(times)
+    print(f"  {what:24} {middle:10.1f} {longest:8.1f} {cpu:8.1f} {max(calls):18}   {min(fresh)} of 4")
+
+
+async def screen(nodes: int, part: float | None, seconds: float, directory: Path) -> None:
+    """The dashboard in front of a simulated cluster at 1 Hz."""
+    from placetui.document import Document, Wishes, plan_document
+    from placetui.tui.app import Dashboard
+    from placetui.tui.file_actions import Options
+    from placetui.tui.session import Session
+
+    text = f"cluster:\n  num_nodes: {nodes}\n  component_placement:\n    actor: all\n    rollout: all\n"
+    document, wishes = Document(text, "large.yaml"), Wishes(nodes=(Node(GPUS),) * nodes)
+    session = Session("large.yaml", document, plan_document(document, wishes), (), wishes)
+    options = SimulationOptions(startup=1.0, rank_dies_every=None, node_stale_every=None, sampled=part)
+    with Bridge(directory / "logs") as bridge:
+        source_for = lambda plan: simulated_source(bridge, plan, options, 1.0)  # noqa: E731
+        app = Dashboard(session, Options(source_for=source_for))
+        gc.set_threshold(50_000, 20, 50)
+        async with app.run_test(size=(140, 44)) as pilot:
+            await asyncio.sleep(5.0)
+            before, began = time.process_time(), time.monotonic()
+            await asyncio.sleep(seconds)
+            passed, cpu = time.monotonic() - began, time.process_time() - before
+            await pilot.pause()
+            assert app.main is not None
+            assert app.main.observation is not None
+            assert app.main.observation.time > time.time() - 5
+    changed = "a tenth changes" if part else "all change"
+    target = (
+        (f"at most 100: {'yes' if 1e3 * cpu / passed <= 100 else 'NO'}")
+        if part
+        else (f"at most 10 %: {'yes' if cpu / passed <= 0.1 else 'NO'}")
+    )
+    print(f"  {nodes:5} nodes x {GPUS}, {changed:16} {1e3 * cpu / passed:8.1f} ms CPU per second   {target}")
+
+
 def timed(work: Callable[[], object]) -> float:
     """CPU milliseconds."""
     before = time.process_time()
@@ -245,12 +360,12 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--nodes", type=int, default=1024)
-    parser.add_argument("--only", choices=["who"], help="only the last part, which needs no stand-in")
+    parser.add_argument("--only", choices=["who", "ray", "screen"], help="only this part")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, ExitStack() as running:
         directory = Path(name)
         if args.only:
-            who(args.nodes, directory)
+            parts(args, directory, [args.only])
             return
         pids = []
         for _ in range(PROCESSES):
@@ -265,6 +380,17 @@ def main() -> None:
         variables = {"LD_LIBRARY_PATH": str(build(directory)), "NVML_STANDIN": str(node)}
         compare(args.repeat, {**os.environ, **variables, "PYTHONPATH": str(ROOT)}, directory / "trace")
         watch(args.seconds, directory, variables)
+        parts(args, directory, ["ray", "screen", "who"])
+
+
+def parts(args: argparse.Namespace, directory: Path, names: list[str]) -> None:
+    if "ray" in names:
+        ray_cluster(args.seconds, directory)
+    if "screen" in names:
+        print("\nthe dashboard, observations through the pipe and onto the screen, at 1 Hz:")
+        asyncio.run(screen(128, None, args.seconds, directory))
+        asyncio.run(screen(args.nodes, 0.1, args.seconds, directory))
+    if "who" in names:
         who(args.nodes, directory)
 
 

@@ -21,7 +21,7 @@ import placetui
 
 PACKAGE = Path(placetui.__file__).parent
 
-HEAVY = frozenset({"textual", "rich", "ray", "yaml", "pynvml"})
+HEAVY = frozenset({"textual", "rich", "ray", "yaml", "pynvml", "aiohttp", "textual_serve"})
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ CONTRACT = {
     "telemetry": may("bridge observe", "pynvml"),
     "runtime": may("bridge document observe placement telemetry", "ray grpc"),
     "tui": may("document grid locations observe placement resources state", "textual rich"),
-    "cli": may("bridge document grid locations observe placement resources snapshot state tui"),
+    "cli": may("bridge document grid locations observe placement resources snapshot state tui web"),
+    "web": may("", "aiohttp textual_serve"),
     "resources": may(),
     "locations": may(),
     "private_files": may(),
@@ -184,7 +185,6 @@ def test_reading_a_file_loads_yaml_and_nothing_else_heavy(part: str) -> None:
     assert loaded_after(import_all_of(part)) & HEAVY <= {"yaml"}
 
 
-@pytest.mark.skipif(not present("cli"), reason="there are no commands yet")
 def test_check_loads_neither_textual_nor_ray(tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
     file.write_text("cluster:\n  num_nodes: 1\n  component_placement:\n    actor: 0-7\n", encoding="utf-8")

@@ -112,11 +112,15 @@ def test_metadata(built: Built) -> None:
     assert {f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 14)} <= set(metadata["classifier"])
 
 
+def test_the_page_of_serve_is_installed(built: Built) -> None:
+    page = Path(built.answers["package"]).parent / "web" / "page"
+    assert {path.name for path in page.iterdir()} == {"index.html", "page.css", "start.js"}
+
+
 def test_types_are_published(built: Built) -> None:
     assert Path(built.answers["package"]).with_name("py.typed").is_file()
 
 
-@pytest.mark.skipif(not (ROOT / "placetui" / "cli").is_dir(), reason="there are no commands yet")
 def test_installed_command_checks_an_installed_sample(built: Built, tmp_path: Path) -> None:
     sample = next(path for path in resources.samples() if not path.name.startswith("broken-"))
     installed = Path(built.answers["package"]).parent / "sample_configs" / sample.name

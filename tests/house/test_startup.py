@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 AIM = 0.1
 """CPU seconds on a quiet machine."""
@@ -25,7 +22,6 @@ def cpu_seconds(command: list[str], environment: dict[str, str]) -> float:
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-@pytest.mark.skipif(importlib.util.find_spec("placetui.cli") is None, reason="there are no commands yet")
 def test_check_of_a_small_file_starts_at_once(tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
     file.write_text("cluster:\n  num_nodes: 1\n  component_placement:\n    actor: 0-7\n", encoding="utf-8")
