@@ -24,7 +24,7 @@ RULES = ROOT / "docs" / "rules.md"
 REPORTERS = frozenset({"Problem", "error", "warning", "fail", "refuse", "RankError", "LimitError", "_once"})
 """Calls whose first argument is a rule id; `add` too, on a report."""
 
-NO_REPORTERS = frozenset({"parser.error", "pytest.fail"})
+NO_REPORTERS = frozenset({"_log.warning", "parser.error", "pytest.fail", "self._logger.error", "self._logger.warning"})
 """Calls of that name that have nothing to do with rules."""
 
 INDIRECT = frozenset(
