@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from itertools import count
 from pathlib import Path
 
@@ -14,6 +15,10 @@ pytest_plugins = ["tests.telemetry.standin"]
 # The same examples on every run: a failure on one machine is a failure on all of them.
 settings.register_profile("placetui", derandomize=True, deadline=None)
 settings.load_profile("placetui")
+
+# Shells have commands in the background ignore Ctrl-C, and so would everything that tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 STEERING_VARIABLES = frozenset({"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CUDA_VISIBLE_DEVICES"})
 STEERING_PREFIXES = ("XDG_", "TEXTUAL", "RAY_", "PLACETUI_", "NVML_STANDIN")
