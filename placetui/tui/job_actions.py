@@ -144,26 +144,21 @@ class JobActions(LaunchActions):
 
     @work
     async def action_kill_rank(self) -> None:
-        if not self.can_ask(change=True) or (chosen := await self._rank_here("kill")) is None:
-            return
-        component, rank = chosen
-        name = f"{component}:{rank}"
-        question = f"The process of {name} of job {self.job} is killed; it comes back only if the file allows restarts."
-        if await self.push_screen_wait(ConfirmScreen(f"kill {name}", question, name)):
-            self.ask("kill", self, about=f"kill {name}", job=self.job, component=component, rank=rank)
+        await self._end_rank("kill", "is killed; it comes back only if the file allows restarts.", 60.0)
 
     @work
     async def action_restart_rank(self) -> None:
-        if not self.can_ask(change=True) or (chosen := await self._rank_here("restart")) is None:
+        await self._end_rank("restart", "ends and begins anew in its place; what it holds in memory is lost.", 300.0)
+
+    async def _end_rank(self, what: str, means: str, timeout: float) -> None:
+        """Do to the rank under the cursor what cannot be undone, once its name was typed."""
+        if not self.can_ask(change=True) or (chosen := await self._rank_here(what)) is None:
             return
         component, rank = chosen
         name = f"{component}:{rank}"
-        answers = [Answer("no", "leave it as it is", key="n"), Answer("yes", f"restart {name}", key="y")]
-        question = f"{name} of job {self.job} ends and begins anew in its place; what it holds in memory is lost."
-        if await self.push_screen_wait(ChooseScreen(f"restart {name}", answers, question)) == "yes":
-            self.ask(
-                "restart", self, about=f"restart {name}", timeout=300.0, job=self.job, component=component, rank=rank
-            )
+        question = f"The process of {name} of job {self.job} {means}"
+        if await self.push_screen_wait(ConfirmScreen(f"{what} {name}", question, name)):
+            self.ask(what, self, about=f"{what} {name}", timeout=timeout, job=self.job, component=component, rank=rank)
 
     @work
     async def action_rank_log(self) -> None:
