@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from placetui.observe.addresses import NoAddress, split_address
 from placetui.observe.operations import AUTO, LOCAL
 from placetui.placement.environment import NAMESPACE
 from placetui.placement.problems import listing
 from placetui.runtime import private
-from placetui.runtime.errors import ClusterError, ClusterLost, NoCluster, NothingFound, NotReady
+from placetui.runtime.errors import ClusterError, ClusterLost, NoCluster, NothingFound, NotReady, Silent
 from placetui.runtime.model import RayNode
 
 CONNECT_TIMEOUT = 3.0
@@ -60,14 +61,10 @@ def choose(found: Sequence[str]) -> str:
 
 def check_address(text: str, prefix: str = "the address is ") -> str:
     """The address, if it is written as one."""
-    host, colon, port = text.rpartition(":")
-    if text.startswith("ray://"):
-        raise NoCluster(
-            f"{prefix}`{text}`, an address of Ray's client server",
-            hint="name the head itself, as in --address HOST:6379",
-        )
-    if not (host and colon and port.isdecimal() and 0 < int(port) < 65536) or "/" in host:
-        raise NoCluster(f"{prefix}`{text}`, which is not HOST:PORT", hint="write for example 10.0.0.1:6379")
+    try:
+        split_address(text)
+    except NoAddress as problem:
+        raise NoCluster(f"{prefix}`{text}`, which is {problem}", hint=problem.hint) from None
     return text
 
 
@@ -78,9 +75,9 @@ def open_head(address: str) -> private.Head:
         NotReady: Ray cannot be used here.
         NoCluster: nobody answers, or somebody else.
     """
-    host, _, port = address.rpartition(":")
+    host, port = split_address(address)
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT).close()
+        socket.create_connection((host, port), timeout=CONNECT_TIMEOUT).close()
     except socket.gaierror:
         raise NoCluster(f"there is no host `{host}`", hint="check --address") from None
     except (TimeoutError, ConnectionRefusedError, OSError) as problem:
@@ -88,17 +85,30 @@ def open_head(address: str) -> private.Head:
         raise NoCluster(f"{said} at {address}", hint="check --address, and whether the head runs") from None
     head = private.Head(address)
     try:
-        if not head.nodes():
-            raise NoCluster(f"the cluster at {address} has no node that is alive")
-    except ClusterLost as problem:
+        _check_answer(head)
+    except BaseException:
         head.close()
+        raise
+    return head
+
+
+def _check_answer(head: private.Head) -> None:
+    try:
+        nodes = head.nodes()
+    except Silent as problem:
+        raise NoCluster(
+            f"what listens at {head.address} takes connections but does not answer",
+            hint="if it is the head of a cluster, its gcs_server hangs or is overloaded",
+        ) from problem
+    except ClusterLost as problem:
         if "asks for a token" in problem.message:
             raise
         raise NoCluster(
-            f"what answers at {address} is not the head of a Ray cluster",
+            f"what answers at {head.address} is not the head of a Ray cluster",
             hint="the head's own port is meant, by default 6379: not the dashboard's, not the client server's",
         ) from problem
-    return head
+    if not nodes:
+        raise NoCluster(f"the cluster at {head.address} has no node that is alive")
 
 
 def check_versions(cluster: Mapping[str, str], address: str, ray: str, python: str) -> None:

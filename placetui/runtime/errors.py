@@ -45,6 +45,10 @@ class ClusterLost(ClusterError):
     """The head of the cluster answers no more."""
 
 
+class Silent(ClusterLost):
+    """It takes connections, and that is all."""
+
+
 class Refused(ClusterError):
     """The plan cannot be launched as things are."""
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from placetui.runtime.errors import ClusterLost, NotReady
+from placetui.runtime.errors import ClusterLost, NotReady, Silent
 from placetui.runtime.model import RayActor, RayGroup, RayNode, Tables
 from placetui.runtime.private_check import require
 from placetui.runtime.private_rows import read_actor, read_group, read_node
@@ -293,7 +293,8 @@ def _lost(address: str, problem: Any) -> ClusterLost:
             f"the cluster at {address} asks for a token",
             hint="set RAY_AUTH_MODE=token and give Ray the cluster's token, as on its nodes",
         )
-    said = {"UNAVAILABLE": "does not answer", "DEADLINE_EXCEEDED": "did not answer in time"}.get(code)
-    if said:
-        return ClusterLost(f"the head of the cluster at {address} {said}")
+    if code == "DEADLINE_EXCEEDED":
+        return Silent(f"the head of the cluster at {address} did not answer in time")
+    if code == "UNAVAILABLE":
+        return ClusterLost(f"the head of the cluster at {address} does not answer")
     return ClusterLost(f"the head of the cluster at {address} fails: {code} {problem.details() or ''}".rstrip())

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from placetui.bridge.work import Work
+from placetui.observe.addresses import split_address
 from placetui.observe.operations import AUTO
 from placetui.placement.topology import Node
 from placetui.runtime import private
@@ -117,11 +118,11 @@ def same_head(one: str, other: str) -> bool:
     """Whether two addresses mean the same: Ray names a head by its number, a person may by its name."""
     if one == other:
         return True
-    (host, _, port), (other_host, _, other_port) = one.rpartition(":"), other.rpartition(":")
+    (host, port), (other_host, other_port) = split_address(one), split_address(other)
     if port != other_port:
         return False
     try:
-        numbers = {socket.gethostbyname(name.strip("[]")) for name in (host, other_host)}
+        numbers = {socket.gethostbyname(name) for name in (host, other_host)}
     except OSError:
         return False
     return len(numbers) == 1 or all(map(is_here, numbers))

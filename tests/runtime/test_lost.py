@@ -20,6 +20,9 @@ pytestmark = pytest.mark.ray
 
 Write = Callable[..., Path]
 
+SECONDS = 20.0
+"""In which a command says what is wrong, also on a busy machine. Ray's own client takes a minute."""
+
 
 @pytest.fixture
 def mortal(start_cluster: Callable[..., TestCluster]) -> TestCluster:
@@ -39,8 +42,8 @@ def test_the_head_dies_while_we_look(mortal: TestCluster) -> None:
     assert process.stdout.readline() == '{"jobs": []}\n'
     kill_head(mortal)
     begun = time.monotonic()
-    _, err = process.communicate(timeout=30)
-    assert (process.returncode, time.monotonic() - begun < 8) == (3, True)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, time.monotonic() - begun < SECONDS) == (3, True)
     assert f"at {mortal.address}" in err
 
 
@@ -54,7 +57,7 @@ def test_the_head_dies_while_we_launch(mortal: TestCluster, write: Write, tmp_pa
     begun = time.monotonic()
     _, err = process.communicate(timeout=60)
     assert process.returncode == 3, err
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < SECONDS
     assert f"the head of the cluster at {mortal.address} does not answer" in err
 
 
@@ -64,7 +67,7 @@ def test_nobody_listens(nowhere: TestCluster, write: Write) -> None:
         address = f"127.0.0.1:{unused.getsockname()[1]}"
     begun = time.monotonic()
     done = nowhere.run("up", write("actor: 0"), "--yes", "--json", "--address", address, address=False)
-    assert time.monotonic() - begun < 8
+    assert time.monotonic() - begun < SECONDS
     assert (done.code, done.steps) == (3, ["failed"])
     assert f"nobody listens at {address}" in done.err
     assert nowhere.run("ps", "--address", "no-such-host.invalid:6379", address=False).code == 3
@@ -91,11 +94,34 @@ def test_somebody_else_listens(nowhere: TestCluster) -> None:
     assert "is not the head of a Ray cluster" in done.err
 
 
-@pytest.mark.parametrize("address", ["here", "ray://10.0.0.1:10001", "10.0.0.1:99999"])
-def test_what_is_no_address(nowhere: TestCluster, address: str) -> None:
-    done = nowhere.run("ps", "--address", address, address=False)
+def test_somebody_listens_and_says_nothing(nowhere: TestCluster) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        done = nowhere.run("ps", "--address", address, address=False)
     assert done.code == 3
-    assert address in done.err
+    assert f"what listens at {address} takes connections but does not answer" in done.err
+
+
+@pytest.mark.slow
+def test_a_head_that_hangs_is_not_taken_for_something_else(mortal: TestCluster) -> None:
+    heads = mortal.processes[0]["gcs_server"]
+    for pid in heads:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        done = mortal.run("ps")
+    finally:
+        for pid in heads:
+            os.kill(pid, signal.SIGCONT)
+    assert done.code == 3
+    assert f"what listens at {mortal.address} takes connections but does not answer" in done.err
+    assert mortal.jobs() == []
+
+
+@pytest.mark.parametrize("address", ["here", "ray://10.0.0.1:10001", "10.0.0.1:99999"])
+def test_what_is_no_address_in_the_environment(nowhere: TestCluster, address: str) -> None:
+    done = nowhere.run("ps", address=False, RAY_ADDRESS=address)
+    assert done.code == 3
+    assert f"RAY_ADDRESS is `{address}`" in done.err
 
 
 def test_an_embedded_cluster_belongs_to_its_command(nowhere: TestCluster) -> None:
