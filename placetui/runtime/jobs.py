@@ -188,6 +188,18 @@ def no_such_job(job: str) -> Refused:
     return Refused(f"there is no job `{job}`", hint="placetui ps lists them")
 
 
+def check_free(head: Head, job: str) -> None:
+    """See that nobody has the name of a job that is to be launched.
+
+    Raises:
+        Refused: somebody has it.
+    """
+    if record := records.find(head, job):
+        raise records.taken(job, record)
+    if is_taken(job, head.tables()):
+        raise Refused(f"something of a job `{job}` is still there", hint=f"placetui down {job}")
+
+
 def is_taken(job: str, tables: Tables) -> bool:
     """Whether something of that job is there, recorded or not."""
     return bool(_actors_of(job, tables.actors) or _groups_of(job, tables.groups))

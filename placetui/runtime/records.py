@@ -84,13 +84,16 @@ def take(head: Head, record: Record) -> None:
     Raises:
         Refused: somebody has the name.
     """
-    if head.put(KV_NAMESPACE, record.job.encode(), record.encode(), overwrite=False):
-        return
-    other = find(head, record.job)
-    since = f", started {_ago(other.created)} from {other.file}" if other else ""
-    raise Refused(
-        f"there is a job `{record.job}` already{since}",
-        hint=f"placetui down {record.job}, or choose another name with --job NAME",
+    if not head.put(KV_NAMESPACE, record.job.encode(), record.encode(), overwrite=False):
+        raise taken(record.job, find(head, record.job))
+
+
+def taken(job: str, other: Record | None) -> Refused:
+    """What to say about a name that somebody has; of a job that is just ending there is no record any more."""
+    since = f", started {_ago(other.created)} from {other.file}" if other and other.created else ""
+    return Refused(
+        f"there is a job `{job}` already{since}",
+        hint=f"placetui down {job}, or choose another name with --job NAME",
     )
 
 

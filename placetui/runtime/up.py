@@ -73,6 +73,8 @@ class _Up:
             ray = head.versions().get("ray_version")
             newer = {"notice": text} if (text := notice(ray or "")) else {}
             self._say("connect", address=address, ray=ray, nodes=len(nodes), **newer)
+            # Before anything about room: the job itself may be what takes it.
+            jobs.check_free(head, request.job)
             return guarded(head, lambda: self._launch(head, nodes, local))
 
     def _find(self, plan: Plan, stack: ExitStack) -> tuple[str, LocalCluster | None]:
@@ -94,7 +96,7 @@ class _Up:
                 return {"dry_run": True}
             if "launch" in self._request.ask and not self._ask("launch"):
                 raise Interrupted
-            record = self._record(head, plan, match, tables)
+            record = self._record(head, plan, match)
             try:
                 try:
                     self._start(ray, head, plan, demand, match, tables, record)
@@ -164,12 +166,11 @@ class _Up:
         )
         return tables
 
-    def _record(self, head: Head, plan: Plan, match: Match, tables: Tables) -> Record:
+    def _record(self, head: Head, plan: Plan, match: Match) -> Record:
         self.step = "reserve"
         self._work.check()
-        job = self._request.job
         record = Record(
-            job=job,
+            job=self._request.job,
             file=os.path.abspath(self._request.source),
             created=time.time(),
             groups={name: component.world_size for name, component in plan.components.items()},
@@ -177,9 +178,6 @@ class _Up:
             plan=plan.to_dict(),
         )
         records.take(head, record)
-        if jobs.is_taken(job, tables):
-            records.forget(head, job)
-            raise Refused(f"something of a job `{job}` is still there", hint=f"placetui down {job}")
         return record
 
     def _start(

@@ -198,18 +198,28 @@ def test_a_worker_that_fails(one_node: TestCluster, write: Write, tmp_path: Path
 def test_a_worker_that_hangs_meets_the_deadline(one_node: TestCluster, write: Write, tmp_path: Path) -> None:
     body = "import time\nclass Worker:\n  def __init__(self, rank): time.sleep(1000 * rank)"
     file, path = worker_file(write, tmp_path, body)
-    done = one_node.run("up", file, "--yes", "--json", "--timeout", "8", PYTHONPATH=path)
-    assert done.code == 3
-    assert "not ready after 8 s: the worker's constructor has not returned on actor:1" in done.err
-    one_node.assert_clean()
+    # On a busy machine it may take longer than that to come to the constructors at all.
+    for seconds in (8, 60):
+        done = one_node.run("up", file, "--yes", "--json", "--timeout", str(seconds), PYTHONPATH=path)
+        assert done.code == 3
+        assert f"not ready after {seconds} s: " in done.err
+        one_node.assert_clean()
+        if "constructor" in done.err:
+            break
+    assert f"not ready after {seconds} s: the worker's constructor has not returned on actor:1" in done.err
 
 
 def test_a_name_that_is_taken(one_node: TestCluster, write: Write) -> None:
     file = write("actor: 0")
     assert one_node.up(file).code == 0
-    again = one_node.up(write("actor: 1"))
-    assert again.code == 3
-    assert "there is a job `job` already" in again.err
+    # Whether there is room for it, or could ever be, is not the question.
+    tall = "placetui:\n  topology: {nodes: 1, gpus_per_node: 8}\n"
+    for other in (write("actor: 1"), write("actor: 0-3"), write("actor: 0-7", more=tall), write("actor: 8", nodes=2)):
+        for more in ((), ("--dry-run",)):
+            again = one_node.up(other, *more)
+            assert (again.code, again.steps, again.last["during"]) == (3, ["connect", "failed"], "connect")
+            assert "there is a job `job` already, started " in again.err
+            assert "--job NAME" in again.err
     assert one_node.jobs()[0]["state"] == "running"
 
 
