@@ -19,12 +19,14 @@ class BridgeOperations:
 
     refusal = ""
 
-    def __init__(self, bridge: Bridge) -> None:
+    def __init__(self, bridge: Bridge, after_loss: str = "") -> None:
+        """Use a bridge; `after_loss` is the hint when its child ends in the middle of something."""
         self._bridge = bridge
+        self._after_loss = after_loss
 
     def begin(self, kind: str, reporter: Reporter, *, timeout: float = 60.0, **body: Any) -> LongCall:
         """Ask the child; it is started if it does not run yet."""
-        listener = _Listener(reporter, timeout)
+        listener = _Listener(reporter, timeout, self._after_loss)
         try:
             self._bridge.start()
         except OSError as problem:
@@ -40,9 +42,10 @@ class BridgeOperations:
 class _Listener:
     """Turns the child's messages about one request into what its reporter wants to hear."""
 
-    def __init__(self, reporter: Reporter, timeout: float) -> None:
+    def __init__(self, reporter: Reporter, timeout: float, after_loss: str) -> None:
         self.reporter = reporter
         self._timeout = timeout
+        self._after_loss = after_loss
         self._failure: dict[str, Any] = {}
 
     def progress(self, message: Message) -> None:
@@ -59,14 +62,11 @@ class _Listener:
             self.reporter.finished({name: value for name, value in body.items() if name not in ("id", "error")})
 
     def _failed(self, problem: BaseException) -> Failure:
-        told = self._failure
-        message, hint = failure_message(problem, told, self._timeout), str(told.get("hint") or "")
-        lost = isinstance(problem, BridgeLost)
-        if lost:
-            hint = "another one is started; what was begun shows in the list of jobs, and can be stopped there"
+        told, lost = self._failure, isinstance(problem, BridgeLost)
+        message = _message(problem, told, self._timeout)
         return Failure(
             message,
-            hint=hint,
+            hint=self._after_loss if lost else str(told.get("hint") or ""),
             interrupted=bool(told.get("interrupted")) or message == "interrupted",
             details={
                 **{name: value for name, value in told.items() if name not in _DETAILS_APART},
@@ -75,7 +75,7 @@ class _Listener:
         )
 
 
-def failure_message(problem: BaseException, told: Mapping[str, Any], timeout: float) -> str:
+def _message(problem: BaseException, told: Mapping[str, Any], timeout: float) -> str:
     """Why a request has no result, in a sentence.
 
     Args:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from placetui.tui.screens.picker import Choice
 
 
+AFTER_LOSS = "another one is started; what was begun shows in the list of jobs, and can be stopped there"
+"""What to do when the process that does things has ended in the middle of one."""
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run the dashboard."""
     args = _parser().parse_args(arguments)
@@ -190,7 +194,7 @@ class _Cluster:
         from placetui.bridge.operations import BridgeOperations
         from placetui.observe.operations import Operations, Refusing
 
-        operations: Operations = BridgeOperations(self._doing)
+        operations: Operations = BridgeOperations(self._doing, AFTER_LOSS)
         if not self._args.write:
             operations = Refusing(operations, "started without --write")
         return {

@@ -7,21 +7,19 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from placetui.bridge.calls import BridgeError
 from placetui.bridge.child import WORK_GRACE
 from placetui.bridge.client import Bridge
-from placetui.bridge.messages import Message
-from placetui.bridge.operations import failure_message
+from placetui.bridge.operations import BridgeOperations
 from placetui.bridge.process import child_command
 from placetui.cli import exits
 from placetui.cli.output import Patience
 from placetui.locations import logs_dir, make_private
-from placetui.observe.operations import AUTO, LOCAL
+from placetui.observe.addresses import NoAddress, split_address
+from placetui.observe.operations import AUTO, LOCAL, Failure
 
 RUNTIME = "placetui.runtime.child"
 
@@ -33,11 +31,14 @@ _KEEP_LOGS = 7 * 86_400.0
 class Failed(Exception):
     """The cluster, or the child process, says no."""
 
-    def __init__(self, message: str, details: Mapping[str, Any]) -> None:
-        super().__init__(message)
-        self.message = message
-        self.details = details
-        """What the child reported about it, such as `hint`, `interrupted`, `traceback`."""
+    def __init__(self, failure: Failure, *, explained: bool = False) -> None:
+        super().__init__(failure.message)
+        self.message = failure.message
+        self.hint = failure.hint
+        self.interrupted = failure.interrupted
+        self.details = failure.details
+        self.explained = explained
+        """Whether the child itself told what is wrong."""
 
 
 class Runtime:
@@ -45,6 +46,7 @@ class Runtime:
 
     def __init__(self, bridge: Bridge) -> None:
         self.bridge = bridge
+        self._operations = BridgeOperations(bridge)
 
     def ask(
         self,
@@ -67,40 +69,58 @@ class Runtime:
         Raises:
             Failed: there is no result.
         """
-        told: SimpleQueue[Message | None] = SimpleQueue()
-        call = self.bridge.begin(kind, progress=told.put, timeout=timeout, **body)
-        call.future.add_done_callback(lambda _: told.put(None))
-        failure: Mapping[str, Any] = {}
-        interrupted = False
-        patience: Patience | None = Patience("asking the cluster")
+        news = _News()
+        operation = self._operations.begin(kind, news, timeout=timeout, **body)
+        patience = Patience("asking the cluster")
+        explained = interrupted = False
         while True:
             try:
-                with suppress(Empty):
-                    if patience:
-                        patience.look()
-                    message = told.get(timeout=_LOOK)
-                    if patience:
-                        patience.end()
-                        patience = None
-                    if message is None:
-                        break
-                    event = {name: value for name, value in message.body.items() if name != "request"}
-                    if event.get("step") == "failed":
-                        failure = event
-                    if progress:
-                        answer = progress(event)
-                        if answer is not None:
-                            call.answer(answer)
+                event = news.next(patience)
+                if event is None:
+                    break
+                explained = explained or event.get("step") == "failed"
+                answer = progress(event) if progress else None
+                if answer is not None:
+                    operation.answer(answer)
             except KeyboardInterrupt:
                 if interrupted or not undo:
                     raise
                 interrupted = True
                 print("\ntaking down what was begun (Ctrl-C again: do not wait for it)", file=sys.stderr)
-                call.interrupt()
-        try:
-            return call.future.result().body
-        except (BridgeError, TimeoutError, CancelledError) as problem:
-            raise Failed(failure_message(problem, failure, timeout), failure) from None
+                operation.interrupt()
+        if isinstance(news.outcome, Failure):
+            raise Failed(news.outcome, explained=explained)
+        return news.outcome
+
+
+class _News:
+    """What the child tells of one request, for a thread that waits for it."""
+
+    outcome: Mapping[str, Any] | Failure
+    """Once it is over."""
+
+    def __init__(self) -> None:
+        self._steps: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
+        self._quiet = True
+        """Whether nothing came so far."""
+
+    def told(self, step: Mapping[str, Any]) -> None:
+        self._steps.put(step)
+
+    def finished(self, outcome: Mapping[str, Any] | Failure) -> None:
+        self.outcome = outcome
+        self._steps.put(None)
+
+    def next(self, patience: Patience) -> Mapping[str, Any] | None:
+        """The next step, None if it is over; a person hears why it takes so long until the first one comes."""
+        while True:
+            if self._quiet:
+                patience.look()
+            with suppress(Empty):
+                step = self._steps.get(timeout=_LOOK)
+                patience.end()
+                self._quiet = False
+                return step
 
 
 @contextmanager
@@ -118,14 +138,14 @@ def runtime(patience: float = WORK_GRACE) -> Iterator[Runtime]:
         make_private(logs_dir())
         bridge.start()
     except OSError as problem:
-        raise Failed(f"there can be no log: {problem}", {}) from None
+        raise Failed(Failure(f"there can be no log: {problem}")) from None
     log = bridge.log
     try:
         yield Runtime(bridge)
     except Failed as problem:
-        if not problem.details.get("interrupted"):
-            if log and log.stat().st_size and not problem.details:
-                problem.details = {"hint": f"its log is {log}"}
+        if not problem.interrupted:
+            if log and log.stat().st_size and not problem.explained:
+                problem.hint = f"its log is {log}"
             log = None
         raise
     finally:
@@ -150,10 +170,21 @@ def add_address(parser: argparse.ArgumentParser, *, local: bool) -> None:
     more = "; `local` starts one that lives as long as the command" if local else ""
     parser.add_argument(
         "--address",
+        type=address,
         default=AUTO,
         metavar=choices,
         help=f"the cluster; by default RAY_ADDRESS, or the one on this machine{more}",
     )
+
+
+def address(text: str) -> str:
+    """The value of --address, as far as it can be judged without a cluster."""
+    try:
+        if text not in (AUTO, LOCAL):
+            split_address(text)
+    except NoAddress as problem:
+        raise argparse.ArgumentTypeError(f"`{text}` is {problem}: {problem.hint}") from None
+    return text
 
 
 def seconds(text: str) -> float:
@@ -175,7 +206,7 @@ def refuse_local(parser: argparse.ArgumentParser, address: str) -> None:
 
 def give_up(command: str, problem: Failed) -> int:
     """Say why there is no result, unless somebody wanted it to end; the exit code."""
-    if problem.details.get("interrupted"):
+    if problem.interrupted:
         return exits.INTERRUPTED
     print_failure(command, problem)
     return exits.CLUSTER
@@ -186,8 +217,8 @@ def print_failure(command: str, problem: Failed) -> None:
     print(f"placetui {command}: {problem.message}", file=sys.stderr)
     for line in problem.details.get("problems") or problem.details.get("traceback") or ():
         print(f"  | {line}", file=sys.stderr)
-    if hint := problem.details.get("hint"):
-        print(f"  hint: {hint}", file=sys.stderr)
+    if problem.hint:
+        print(f"  hint: {problem.hint}", file=sys.stderr)
 
 
 def python_path() -> list[str]:

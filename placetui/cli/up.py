@@ -148,17 +148,15 @@ class _Screen:
 
     def give_up(self, problem: Failed) -> int:
         """Say it, and give the exit code."""
-        details = problem.details
-        if self._ready and details.get("interrupted"):
+        if self._ready and problem.interrupted:
             return exits.FINE
         self._end_progress_line()
-        if self._json and details.get("step") != "failed":
-            event = {"step": "failed", "message": problem.message, "hint": details.get("hint", "")}
-            print(json.dumps(event), flush=True)
-        if details.get("interrupted"):
+        if self._json and not problem.explained:
+            print(json.dumps({"step": "failed", "message": problem.message, "hint": problem.hint}), flush=True)
+        if problem.interrupted:
             return exits.INTERRUPTED
         print_failure("up", problem)
-        return exits.PROBLEMS if details.get("wrong_file") else exits.CLUSTER
+        return exits.PROBLEMS if problem.details.get("wrong_file") else exits.CLUSTER
 
     def _ask(self) -> bool:
         ranks = sum(self._sizes.values())

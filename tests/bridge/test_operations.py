@@ -62,7 +62,7 @@ class Reports:
 @pytest.fixture
 def operations(tmp_path: Path) -> Iterator[Operations]:
     with Bridge(tmp_path, [sys.executable, "-c", _CHILD]) as bridge:
-        yield BridgeOperations(bridge)
+        yield BridgeOperations(bridge, "look at the list")
 
 
 def test_a_result_comes_back(operations: Operations) -> None:
@@ -100,6 +100,7 @@ def test_a_child_that_dies_is_a_failure(operations: Operations) -> None:
     assert isinstance(outcome, Failure)
     assert "ended" in outcome.message
     assert "exit code 7" in outcome.message
+    assert (outcome.hint, outcome.details) == ("look at the list", {"lost": True})
 
 
 def test_without_permission_only_looking_is_done(operations: Operations) -> None:

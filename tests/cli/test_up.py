@@ -14,7 +14,7 @@ import pytest
 from placetui.cli import main
 from placetui.cli.cluster import Failed, python_path
 from placetui.cli.up import _Screen
-from placetui.observe.operations import job_name
+from placetui.observe.operations import Failure, job_name
 
 GOOD = "cluster:\n  num_nodes: 1\n  component_placement:\n    actor: 0-3\nplacetui:\n  topology: {gpus_per_node: 4}\n"
 
@@ -48,6 +48,9 @@ STEPS: list[dict[str, Any]] = [
         ],
     },
 ]
+
+
+INTERRUPTED = Failed(Failure("interrupted", interrupted=True), explained=True)
 
 
 def screen(*, as_json: bool = False, address: str = "auto", dry_run: bool = False) -> _Screen:
@@ -87,22 +90,25 @@ def test_a_dry_run_lists_what_is_expected(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_failure_has_its_exit_code_and_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    failed = {"step": "failed", "message": "actor:1 did not come up: E", "traceback": ["File x", "E"], "hint": "h"}
-    assert screen().give_up(Failed("actor:1 did not come up: E", failed)) == 3
+    failure = Failure("actor:1 did not come up: E", "h", details={"traceback": ["File x", "E"]})
+    assert screen().give_up(Failed(failure, explained=True)) == 3
     assert capsys.readouterr().err == "placetui up: actor:1 did not come up: E\n  | File x\n  | E\n  hint: h\n"
-    assert screen().give_up(Failed("2 errors", {**failed, "wrong_file": True})) == 1
-    assert screen().give_up(Failed("interrupted", {"step": "failed", "interrupted": True})) == 130
+    assert screen().give_up(Failed(Failure("2 errors", details={"wrong_file": True}), explained=True)) == 1
+    assert screen().give_up(INTERRUPTED) == 130
+    # What the child has told already as a step is not told twice.
+    assert screen(as_json=True).give_up(Failed(failure, explained=True)) == 3
+    assert capsys.readouterr().out == ""
 
 
 def test_an_embedded_cluster_that_is_ready_ends_well(capsys: pytest.CaptureFixture[str]) -> None:
     shown = screen(address="local")
     shown.show(STEPS[-1])
-    assert shown.give_up(Failed("interrupted", {"step": "failed", "interrupted": True})) == 0
+    assert shown.give_up(INTERRUPTED) == 0
     assert "until Ctrl-C" in capsys.readouterr().err
 
 
 def test_a_child_that_is_gone_is_told_in_json_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert screen(as_json=True).give_up(Failed("it ended", {})) == 3
+    assert screen(as_json=True).give_up(Failed(Failure("it ended"))) == 3
     out, err = capsys.readouterr()
     assert json.loads(out) == {"step": "failed", "message": "it ended", "hint": ""}
     assert "it ended" in err
