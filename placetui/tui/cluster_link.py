@@ -150,9 +150,11 @@ class ClusterLink(FileActions):
         """What a source shows, and the ranks of the launch until it shows them itself."""
         self._seen = observation
         launch = self.shown_launch
-        if launch is None or (launch.ready and observation.job == launch.job and observation.ranks):
+        if launch is None:
             return observation
-        return launch.over(observation)
+        # From then on the cluster has the word: a job that somebody took down, or that went with its head, is gone.
+        launch.taken_over |= launch.ready and observation.job == launch.job and bool(observation.ranks)
+        return observation if launch.taken_over else launch.over(observation)
 
     @property
     def shown_launch(self) -> Launch | None:

@@ -41,6 +41,9 @@ class Launch:
         """What waits for an answer: `launch`, `moved`, or nothing."""
 
         self.cancelled = False
+        self.taken_over = False
+        """Whether the job was seen on the cluster itself."""
+
         self.outcome: Outcome | None = None
         self._states: dict[str, list[State]] = {}
         self._made: dict[str, tuple[RankState, ...]] = {}
@@ -78,7 +81,8 @@ class Launch:
 
     @property
     def under_way(self) -> bool:
-        return self.outcome is None
+        """Whether it can be taken back: on a cluster that stays, a job that is ready needs no launch any more."""
+        return self.outcome is None and (self.local or not self.ready)
 
     @property
     def confirmed(self) -> bool:

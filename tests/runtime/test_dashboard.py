@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.runtime.conftest import node, running_cluster
 from tests.tui.test_program import Terminal, is_gone, needs_proc, terminal
 
 if TYPE_CHECKING:
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.ray, pytest.mark.slow, needs_proc]
 
 ESCAPE = "\x1b"
+SECONDS = 15.0
+"""In which the loss of a head is said. It takes about two; the rest is for machines that are busy."""
+
 TOPOLOGY = "placetui:\n  topology: {nodes: 1, gpus_per_node: 2}\n"
 
 
@@ -27,6 +33,12 @@ def type_slowly(desk: Terminal, *answers: tuple[str, str]) -> None:
     for words, keys in answers:
         desk.sees(words)
         desk.press(keys)
+
+
+def launch_two(desk: Terminal) -> None:
+    """Launch the job of two ranks, and see it run."""
+    type_slowly(desk, ("A1", "L"), ("Name of the job", "\r"), ("launch 2 ranks", "y"))
+    desk.sees("ray, job two, every 1 s", "alive pid")
 
 
 def test_a_job_on_an_embedded_cluster_from_launch_to_leaving(write: Callable[..., Path]) -> None:
@@ -80,9 +92,42 @@ def test_a_head_that_is_gone_is_said_and_editing_goes_on(
         for pid in heads:
             os.kill(pid, signal.SIGCONT)
         desk.sees("ray, every 1 s")
-        for pid in heads:
-            os.kill(pid, signal.SIGKILL)
-        desk.sees("lost: ")
         type_slowly(desk, ("A1", "l"), ("node0 · GPU 1", "q"))
         assert desk.ends() == 0
         desk.is_clean()
+
+
+@pytest.mark.parametrize("sampling", [[], ["--no-sample"]], ids=["with samplers", "without"])
+def test_a_head_that_is_killed_and_started_anew(write: Callable[..., Path], sampling: list[str]) -> None:
+    """The picture stays, and the file can be edited; then all is as before, at the same address."""
+    file = write("actor: 0-1", name="two.yaml")
+    with ExitStack() as stack:
+        first = stack.enter_context(ExitStack())
+        cluster = first.enter_context(running_cluster([node(2)]))
+        arguments = [str(file), "--address", cluster.address, "--write", *sampling]
+        desk = stack.enter_context(terminal(*arguments, size=(200, 40)))
+        # The nodes of the cluster take the place of the assumed ones.
+        desk.sees("ray, every 1 s", "2 GPUs", "A1")
+        launch_two(desk)
+        for pid in cluster.processes[0]["gcs_server"]:
+            os.kill(pid, signal.SIGKILL)
+        begun = time.monotonic()
+        desk.sees("lost: ")
+        assert time.monotonic() - begun < SECONDS
+        assert "2 GPUs" in desk.text, "the last picture stays"
+        assert "alive pid" in desk.text
+        type_slowly(desk, ("A1", "["), ("edited", "u"))
+        # What is left of it ends, as it does when somebody starts the head anew.
+        first.close()
+        desk.sees("lost: ", "2 GPUs", "alive pid")
+        type_slowly(desk, ("A1", "["), ("edited", "u"))
+        port = int(cluster.address.rpartition(":")[2])
+        again = stack.enter_context(running_cluster([node(2, gcs_server_port=port)]))
+        assert again.address == cluster.address
+        desk.sees("ray, job two, every 1 s", "2 GPUs", "A1")
+        desk.until(lambda: "alive pid" not in desk.text, "the job went with its cluster")
+        launch_two(desk)
+        desk.press("q")
+        assert desk.ends() == 0
+        desk.is_clean()
+        assert [(job["name"], job["state"]) for job in again.jobs()] == [("two", "running")]

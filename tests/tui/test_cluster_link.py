@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from placetui.observe.model import DeviceSample, NodeSample, Observation, RankState, Source
 from placetui.observe.ports import Status, Update
+from placetui.tui.screens.ask import AskScreen
+from tests.tui.pretend import PretendedOperations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -142,6 +144,37 @@ async def test_a_lost_head_is_said_for_as_long_as_it_is_lost(desk: Desk) -> None
         await seat.sees("edited")
         opened[0].say(Status("connected"))
         await seat.sees("ray, every 1 s")
+
+
+async def test_a_job_of_ours_that_is_gone_is_not_shown_any_more(desk: Desk) -> None:
+    """Somebody else took it down, or it went with its cluster."""
+    operations = PretendedOperations()
+    async with clustered(desk, operations=operations, write=True) as (seat, opened):
+        opened[0].show(seen())
+        await seat.sees("ray, every 1 s")
+        await seat.press("L")
+        await seat.until(lambda: seat.shows(AskScreen))
+        await seat.press("enter")
+        await seat.until(lambda: operations.asked("up"))
+        up, plan = operations.of("up"), seat.main.session.plan
+        up.check(plan)
+        await seat.sees("launch 2 ranks")
+        await seat.press("y")
+        await seat.until(lambda: up.answers == [True])
+        up.reserve()
+        up.start(plan)
+        up.be_ready(plan)
+        job = str(up.body["job"])
+        up.succeed(job=job)
+        await seat.until(lambda: len(opened) == 2 and opened[1].subscriber is not None)
+        # Until the cluster shows the ranks, the launch does.
+        opened[1].show(seen(job=job))
+        await seat.sees(f"ray, job {job}, every 1 s", "alive pid 1000")
+        ranks = {"actor": (RankState("actor", 0, "alive", pid=7), RankState("actor", 1, "alive", pid=8))}
+        opened[1].show(seen(ranks=ranks, job=job))
+        await seat.sees("alive pid 7")
+        opened[1].show(seen(job=job))
+        await seat.misses("alive pid")
 
 
 async def test_edits_keep_the_source_and_a_job_needs_another(desk: Desk) -> None:

@@ -307,6 +307,20 @@ async def test_the_embedded_cluster_is_asked_about_before_leaving(desk: Desk) ->
         assert not one.seat.app.hurried
 
 
+@pytest.mark.parametrize("key", ["q", "ctrl+c"])
+async def test_a_job_that_has_just_become_ready_does_not_keep_anybody(desk: Desk, key: str) -> None:
+    """The process that launched it has yet to let go of the cluster."""
+    async with launching(desk) as one:
+        await one.confirm()
+        one.up.reserve()
+        one.up.start(one.plan)
+        one.up.be_ready(one.plan)
+        await one.seat.sees("job plan")
+        await one.seat.press(key)
+        await one.seat.until(lambda: one.seat.app._exit, "left")
+        assert not one.up.interrupted
+
+
 async def test_ctrl_c_asks_and_the_second_leaves_at_once(desk: Desk) -> None:
     async with launching(desk, address="local") as one:
         await one.confirm()

@@ -23,7 +23,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "sample_configs" / "collocated.yaml"
-PATIENCE = 30.0
+PATIENCE = 60.0
 NOBODY = "127.0.0.1:1"
 """The cluster that is there unless a test names another one: none, whatever else runs on this machine."""
 
