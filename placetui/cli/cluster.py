@@ -71,11 +71,10 @@ class Runtime:
         """
         news = _News()
         operation = self._operations.begin(kind, news, timeout=timeout, **body)
-        patience = Patience("asking the cluster")
         explained = interrupted = False
         while True:
             try:
-                event = news.next(patience)
+                event = news.next()
                 if event is None:
                     break
                 explained = explained or event.get("step") == "failed"
@@ -101,8 +100,8 @@ class _News:
 
     def __init__(self) -> None:
         self._steps: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
-        self._quiet = True
-        """Whether nothing came so far."""
+        self._patience: Patience | None = Patience("asking the cluster")
+        """Until something comes."""
 
     def told(self, step: Mapping[str, Any]) -> None:
         self._steps.put(step)
@@ -111,15 +110,16 @@ class _News:
         self.outcome = outcome
         self._steps.put(None)
 
-    def next(self, patience: Patience) -> Mapping[str, Any] | None:
-        """The next step, None if it is over; a person hears why it takes so long until the first one comes."""
+    def next(self) -> Mapping[str, Any] | None:
+        """The next step; None if it is over."""
         while True:
-            if self._quiet:
-                patience.look()
+            if self._patience:
+                self._patience.look()
             with suppress(Empty):
                 step = self._steps.get(timeout=_LOOK)
-                patience.end()
-                self._quiet = False
+                if self._patience:
+                    self._patience.end()
+                    self._patience = None
                 return step
 
 
