@@ -89,7 +89,7 @@ def test_kill_of_the_child(one_node: TestCluster, at_step: Callable[[str], subpr
     os.kill(child_of(process.pid), signal.SIGKILL)
     begun = time.monotonic()
     out, err = process.communicate(timeout=40)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 20
     assert process.returncode == 3
     assert "the process that talks to Ray ended: killed by SIGKILL" in err
     assert '"step": "failed"' in out

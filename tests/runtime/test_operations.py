@@ -285,7 +285,11 @@ def test_several_ask_the_same_process_at_once(one_node: TestCluster, job: dict[s
             child.ask("logs", 90, lambda step: lines.append(dict(step)), **JOB, rank=0, follow=True, address=address)
 
     def hang(child: Runtime) -> None:
-        found.update(child.ask("call", 90, **JOB, method="hang", patience=3, address=address))
+        # The one that answers does so at once, but not on a busy machine.
+        for seconds in (3, 60):
+            found.update(child.ask("call", 120, **JOB, method="hang", patience=seconds, address=address))
+            if found["results"]:
+                return
 
     address = one_node.address
     with one_node.child() as child:
@@ -293,7 +297,7 @@ def test_several_ask_the_same_process_at_once(one_node: TestCluster, job: dict[s
         for thread in threads:
             thread.start()
         assert child.ask("job", 60, **JOB, address=address)["job"]["state"] == "running"
-        threads[1].join(60)
+        threads[1].join(180)
         # The other's result is there, and the one that hangs is named.
         assert (found["results"], found["failed"], found["waiting"]) == ({"0": 0}, {}, [1])
         deadline = time.monotonic() + 30
@@ -302,9 +306,12 @@ def test_several_ask_the_same_process_at_once(one_node: TestCluster, job: dict[s
             time.sleep(0.05)
     threads[0].join(30)
     assert lines[0]["lines"][0] == "rank 0 is here"
-    done = one_node.run("call", "job", "actor", "add", "--args", "[1]", "--timeout", "2")
+    add = ("call", "job", "actor", "add", "--args", "[1]", "--timeout")
+    done = one_node.run(*add, seconds := "2")
+    if not done.out:
+        done = one_node.run(*add, seconds := "60")
     assert (done.code, done.out) == (3, "actor:0         1\n")
-    assert "no answer within 2 s from actor:1" in done.err
+    assert f"no answer within {seconds} s from actor:1" in done.err
     # A rank that hangs can be restarted, and answers then.
     with one_node.child() as child:
         child.ask("restart", 90, **JOB, rank=1, address=address)
