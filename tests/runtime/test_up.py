@@ -213,12 +213,16 @@ def test_a_name_that_is_taken(one_node: TestCluster, write: Write) -> None:
     assert one_node.up(file).code == 0
     # Whether there is room for it, or could ever be, is not the question.
     tall = "placetui:\n  topology: {nodes: 1, gpus_per_node: 8}\n"
-    for other in (write("actor: 1"), write("actor: 0-3"), write("actor: 0-7", more=tall), write("actor: 8", nodes=2)):
-        for more in ((), ("--dry-run",)):
-            again = one_node.up(other, *more)
-            assert (again.code, again.steps, again.last["during"]) == (3, ["connect", "failed"], "connect")
-            assert "there is a job `job` already, started " in again.err
-            assert "--job NAME" in again.err
+    for wish, more in (
+        ({"placement": "actor: 1"}, ()),
+        ({"placement": "actor: 0-3"}, ()),
+        ({"placement": "actor: 0-7", "more": tall}, ("--dry-run",)),
+        ({"placement": "actor: 8", "nodes": 2}, ("--dry-run",)),
+    ):
+        again = one_node.up(write(**wish), *more)
+        assert (again.code, again.steps, again.last["during"]) == (3, ["connect", "failed"], "connect")
+        assert "there is a job `job` already, started " in again.err
+        assert "--job NAME" in again.err
     assert one_node.jobs()[0]["state"] == "running"
 
 
