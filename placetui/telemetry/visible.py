@@ -86,8 +86,10 @@ def _old_instance(word: str, listed: Sequence[Listed]) -> tuple[Listed | None, s
     """`MIG-GPU-<uuid>/<gpu instance>/<compute instance>`, as drivers before 470 had it."""
     uuid, _, numbers = word[len("MIG-") :].partition("/")
     for device in listed:
-        if (device.parent or "").lower() == uuid.lower() and numbers == (
+        named = (device.parent or "").lower() == uuid.lower() and numbers == (
             f"{device.gpu_instance}/{device.compute_instance}"
-        ):
+        )
+        # Those drivers call it so themselves.
+        if named or device.uuid.lower() == word.lower():
             return device, None
     return None, f"there is no {word}"

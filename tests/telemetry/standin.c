@@ -5,7 +5,7 @@
  * -DDRIVER=470        leaves out the functions that a driver of that age does not have
  *
  * The file: `key = value` lines, first for the node, then below `[gpu 0-3,6]` for these GPUs; later lines win.
- *   count, seed, init = ERROR, procdir = DIRECTORY of files `<gpu>.<pid>` that hold bytes
+ *   count, seed, init = ERROR, procdir = DIRECTORY of files `<gpu>.<pid>` that hold `BYTES [GI CI]`
  *   name, total, reserved, used (by nobody listed), util, temp, power (watts), absent = 1, mig = 1
  *   proc = PID BYTES|na [C|G|M] [GI CI]       mig_device = GI CI TOTAL USED
  *   fault = PATTERN ERROR    delay = PATTERN MILLISECONDS    hang = PATTERN    crash = PATTERN
@@ -452,7 +452,11 @@ static int list(int gpu_number, Proc *to) {
         snprintf(path, sizeof path, "%s/%s", node.procdir, entry->d_name);
         FILE *file = fopen(path, "re");
         if (!file) continue;
-        if (fscanf(file, "%31s", text) == 1) to[count++] = (Proc){pid, NO_INSTANCE, NO_INSTANCE, bytes(text), 'C'};
+        Proc proc = {pid, NO_INSTANCE, NO_INSTANCE, 0, 'C'};
+        if (fscanf(file, "%31s %u %u", text, &proc.gi, &proc.ci) >= 1) {
+            proc.memory = bytes(text);
+            to[count++] = proc;
+        }
         fclose(file);
     }
     if (directory) closedir(directory);

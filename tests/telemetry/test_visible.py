@@ -66,6 +66,12 @@ def test_what_no_program_will_see_says_why(words: str, problems: list[str | None
     assert [visible.problem for visible in visible_devices(words, NODE)] == problems
 
 
+def test_an_instance_that_an_old_driver_calls_by_its_numbers_is_found() -> None:
+    old = Listed(1, f"MIG-{BOARDS[1].uuid}/3/0", "A100 MIG", BOARDS[1].uuid)
+    (found,) = visible_devices(old.uuid, [*BOARDS, old])
+    assert (found.device, found.problem) == (old, None)
+
+
 def test_numbers_are_certain_only_where_cuda_counts_as_nvml_does() -> None:
     assert [one.certain for one in visible_devices("0,GPU-b", MIXED)] == [False, True]
     assert [one.certain for one in visible_devices("0,GPU-b", MIXED, "PCI_BUS_ID")] == [True, True]
