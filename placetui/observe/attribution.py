@@ -28,6 +28,7 @@ _DEEPEST = 64
 """Ancestors that are asked at most."""
 
 NO_FACTS = NodeFacts(complete=False)
+"""Nobody has looked."""
 
 
 class Attribution:
@@ -112,8 +113,8 @@ class _Node:
 
     def _process(self, process: ProcessSample) -> tuple[ActorFact | None, ProcessSample]:
         fact = self._facts.processes.get(process.pid)
-        if fact is None and process.command is not None:
-            # The sampler saw it, and told no more than this.
+        if fact is None and process.command is not None and self._facts is NO_FACTS:
+            # Somebody saw it, and told no more than this. Where more is told, one that is missing has ended since.
             fact = ProcessFact(process.pid, user=process.user, command=process.command)
         if fact is None:
             if self._facts.complete:

@@ -76,6 +76,8 @@ class PlacetuiSampler:
         pids = frozenset(process.pid for device in sample.devices for process in device.processes)
         if pids != self._pids or self._answers % FACTS_EVERY == 0:
             self._facts = self._processes.look(sorted(pids))
+        if self._sampler.numbers_of_host:
+            self._facts = NodeFacts(complete=False)
         self._pids = pids
         self._answers += 1
 

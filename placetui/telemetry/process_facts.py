@@ -6,10 +6,7 @@ import os
 from collections.abc import Iterable
 
 from placetui.observe.facts import NodeFacts, ProcessFact
-from placetui.telemetry.processes import command_of, read_file, user_of
-
-_FIRST_NAMESPACE = 0xEFFFFFFC
-"""Number of the namespace of processes that Linux begins with: there every process can be seen."""
+from placetui.telemetry.processes import command_of, in_container, read_file, user_of
 
 _DEEPEST = 64
 """Ancestors that are followed at most."""
@@ -78,7 +75,4 @@ def _boot_time(proc: str) -> float | None:
 
 def _sees_everything(proc: str) -> bool:
     """Whether every process of the machine can be seen from here: within a container, or with hidden ones, not."""
-    try:
-        return os.stat(f"{proc}/self/ns/pid").st_ino == _FIRST_NAMESPACE and os.path.exists(f"{proc}/1/stat")
-    except OSError:
-        return False
+    return os.path.exists(f"{proc}/self/ns/pid") and not in_container(proc) and os.path.exists(f"{proc}/1/stat")

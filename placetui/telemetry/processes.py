@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+
+_FIRST_NAMESPACE = 0xEFFFFFFC
+"""Number of the namespace of processes that Linux begins with."""
 
 MOST_CHARACTERS = 300
 """Of a command line: enough to tell one program from another."""
@@ -45,6 +49,14 @@ def _started(pid: int) -> str | None:
 
 def _identity(pid: int) -> Identity:
     return Identity(user_of(pid), command_of(pid))
+
+
+def in_container(proc: str = "/proc") -> bool:
+    """Whether processes have numbers of their own here, which mean nothing outside."""
+    try:
+        return os.stat(f"{proc}/self/ns/pid").st_ino != _FIRST_NAMESPACE
+    except OSError:
+        return False
 
 
 def user_of(pid: int, proc: str = "/proc") -> str | None:

@@ -13,12 +13,14 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from placetui.observe.model import DeviceSample, NodeSample
 from placetui.telemetry.crew import Crew
 from placetui.telemetry.gpu import Gpu
 from placetui.telemetry.host import Host
 from placetui.telemetry.nvml import LIB_RM_VERSION_MISMATCH, Nvml, NvmlFailure
+from placetui.telemetry.processes import in_container
 from placetui.telemetry.slots import Board
 
 OUTDATED = "the NVIDIA driver was updated: reading it from a new process"
@@ -41,12 +43,16 @@ REOPEN_DELAYS = (2.0, 5.0, 15.0, 60.0)
 that comes back by itself needs none."""
 
 
+Samples: TypeAlias = "tuple[DeviceSample, ...]"
+"""A GPU, or its instances."""
+
+
 @dataclass(slots=True)
 class _Seat:
     """A GPU and what is known of it."""
 
     gpu: Gpu
-    samples: tuple[DeviceSample, ...] = ()
+    samples: Samples = ()
     read_at: float | None = None
     """When something was read from it last."""
 
@@ -64,10 +70,14 @@ class NodeSampler:
         self.boards: tuple[Board, ...] = ()
         """What `read` gave, by GPU as NVML lists them."""
 
+        self.numbers_of_host = False
+        """Whether the pids that NVML tells are the host's, and mean nothing in this container."""
+
         self._rank = rank
         self._nvml = nvml or Nvml()
         self._clock = clock
         self._host = Host()
+        self._in_container = in_container()
         self._crew = Crew()
         self._first_read: float | None = None
         self._last: NodeSample | None = None
@@ -191,8 +201,10 @@ class NodeSampler:
 
     def _compose(self, now: float) -> NodeSample:
         devices: list[DeviceSample] = []
+        samples = self._named([self._samples_of(seat, now) for seat in self._seats])
         self.boards = tuple(
-            Board(seat.gpu.index, seat.gpu.uuid, seat.gpu.name, self._samples_of(seat, now)) for seat in self._seats
+            Board(seat.gpu.index, seat.gpu.uuid, seat.gpu.name, found)
+            for seat, found in zip(self._seats, samples, strict=True)
         )
         for board in self.boards:
             for sample in board.samples:
@@ -223,7 +235,17 @@ class NodeSampler:
             memory_total=self._host.memory_total,
         )
 
-    def _samples_of(self, seat: _Seat, now: float) -> tuple[DeviceSample, ...]:
+    def _named(self, samples: list[Samples]) -> list[Samples]:
+        """In a container, nobody is named after a number that may be another's.
+
+        Newer drivers translate numbers, and leave out processes that cannot be seen here. So one that cannot be seen
+        tells that the numbers are the host's: one of them may well be somebody's here.
+        """
+        listed = (process for found in samples for sample in found for process in sample.processes)
+        self.numbers_of_host = self._in_container and any(one.user is None and one.command is None for one in listed)
+        return [tuple(map(_without_names, found)) for found in samples] if self.numbers_of_host else samples
+
+    def _samples_of(self, seat: _Seat, now: float) -> Samples:
         gpu = seat.gpu
         samples = seat.samples or (DeviceSample(gpu.index, gpu.uuid, error="not read yet"),)
         age = now - (self._first_read or now if seat.read_at is None else seat.read_at)
@@ -238,3 +260,7 @@ class NodeSampler:
 
     def _wait(self, condition: Callable[[], bool], deadline: float) -> bool:
         return self._state.wait_for(condition, max(0.0, deadline - self._clock()))
+
+
+def _without_names(sample: DeviceSample) -> DeviceSample:
+    return replace(sample, processes=tuple(replace(process, user=None, command=None) for process in sample.processes))
