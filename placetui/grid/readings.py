@@ -167,7 +167,7 @@ def _claimant(flow: Flow, claim: Claim) -> Line:
 
 
 def _process(flow: Flow, process: ProcessSample) -> Line:
-    """`A2 48.1 GiB pid 20004`, `Trainer of job x 3.0 GiB pid 7`, `outside Ray 1.2 GiB pid 99`."""
+    """`A2 48.1 GiB pid 20004`, `Trainer of job x 3.0 GiB pid 7`, `outside Ray 1.2 GiB pid 99`; tasks by their name."""
     held = f" {gib(process.memory)}" if process.memory is not None else " memory not known"
     pid = f" pid {process.pid}"
     marks = flow.pen.marks
@@ -180,13 +180,14 @@ def _process(flow: Flow, process: ProcessSample) -> Line:
         )
     if process.kind == "gone":
         return (Run("gone, memory still held", ERROR), Run(held, TEXT), Run(pid, MUTED))
-    if process.kind == "foreign":
+    if process.kind == "foreign" and not process.actor:
         return (Run("outside Ray", WARNING), Run(held, TEXT), Run(pid, MUTED))
     name = process.actor or process.component or "a Ray actor"
     if process.rank is not None:
         name += f" rank {process.rank}"
     job = f" of job {process.job}" if process.job else ""
-    return (*flow.text(f"{name}{job}", TEXT), Run(held, TEXT), Run(pid, MUTED))
+    style = WARNING if process.kind == "foreign" else TEXT
+    return (*flow.text(f"{name}{job}", style), Run(held, TEXT), Run(pid, MUTED))
 
 
 def _age(seconds: float) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from operator import is_
 
 from placetui.observe.facts import ActorFact, NodeFacts, ProcessFact
-from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample
+from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessKind, ProcessSample
 
 CLOCKS = 10.0
 """Seconds by which the clocks of two nodes may differ."""
@@ -130,6 +130,7 @@ class _Node:
                 process.pid, process.memory, user=fact.user, command=fact.command, note=unconfirmed
             )
         own = actor.pid in (fact.pid, fact.inner_pid)
+        kind: ProcessKind = "foreign" if actor.task else "actor" if actor.component is None else "rank"
         return actor, ProcessSample(
             process.pid,
             process.memory,
@@ -137,9 +138,9 @@ class _Node:
             actor.rank,
             actor.job or None,
             actor.title,
-            "actor" if actor.component is None else "rank",
-            # The actor's name says it all; what a child is, its command says.
-            None if own else fact.user,
+            kind,
+            # The actor's name says it all; what a child is, its command says. A task has its user besides.
+            None if own and not actor.task else fact.user,
             None if own else fact.command,
             actor.id,
             actor.group,
@@ -214,6 +215,7 @@ def _claim(actor: ActorFact, index: int) -> Claim:
         None if ours else actor.namespace or None,
         actor.placement_group,
         actor.bundles.get(index),
+        actor.task,
     )
 
 

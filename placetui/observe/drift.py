@@ -206,7 +206,7 @@ def _device_drift(
 def _is_in_the_way(process: ProcessSample) -> bool:
     """Whether it certainly is somebody else, with more than nothing."""
     # In a container with an older driver our own processes have numbers that mean nothing there.
-    unknown = process.kind == "foreign" and process.command is None and process.user is None
+    unknown = process.kind == "foreign" and not (process.command or process.user or process.actor)
     return bool(process.pid) and not unknown and (process.memory is None or process.memory >= NEGLIGIBLE)
 
 

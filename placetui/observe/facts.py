@@ -95,6 +95,9 @@ class ActorFact:
     bundles: Mapping[int, int] = field(default_factory=dict)
     """GPU (its place on the node) to the bundle of that group that holds it."""
 
+    task: bool = False
+    """Whether it is no actor, but a worker that runs a task."""
+
     @property
     def title(self) -> str:
         """What to call it."""

@@ -17,7 +17,7 @@ Source: TypeAlias = Literal["nvml", "ray", "replay", "simulated"]
 """Where an observation comes from."""
 
 ProcessKind: TypeAlias = Literal["rank", "actor", "foreign", "gone"]
-"""A rank of a known job, another Ray actor, a process outside Ray, or memory without a process."""
+"""A rank of a known job, another Ray actor, a process that is neither, or memory without a process."""
 
 State: TypeAlias = Literal["pending", "starting", "alive", "restarting", "dead"]
 
@@ -34,7 +34,7 @@ class ProcessSample:
     rank: int | None = None
     job: str | None = None
     actor: str | None = None
-    """Name or class of the Ray actor it belongs to."""
+    """Name or class of the Ray actor it belongs to; of a task, which is foreign, `Ray task NAME`."""
 
     kind: ProcessKind = "foreign"
     user: str | None = None
@@ -89,6 +89,9 @@ class Claim:
 
     bundle: int | None = None
     """Its bundle in that group."""
+
+    task: bool = False
+    """Whether it is no actor, but a task: those come and go, and nobody places them."""
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -1,7 +1,7 @@
 """A cluster as it is, told as a placement: what a file would have to say to give this picture.
 
-Every actor that has reserved, claims or holds GPUs has a place. Ranks keep their components; of other programs the
-actors of one class and job are a component, since that is how they are started.
+Every actor that has reserved, claims or holds GPUs has a place; tasks come and go, and have none. Ranks keep their
+components; of other programs the actors of one class and job are a component, since that is how they are started.
 """
 
 from __future__ import annotations
@@ -98,6 +98,8 @@ def _actors(observation: Observation) -> Iterator[_Actor]:
         found: dict[object, _Actor] = {}
         for device in node.devices:
             for claim in device.claims:
+                if claim.task:
+                    continue
                 actor = found.setdefault(
                     claim.actor_id, _Actor(_family(claim), _number(claim), node.rank, claim.pid or 0)
                 )

@@ -57,6 +57,8 @@ class ProcessRow(NamedTuple):
     def kind(self) -> ProcessKind:
         if self.process is not None:
             return self.process.kind
+        if self.claim is not None and self.claim.task:
+            return "foreign"
         return "rank" if self.component is not None else "actor"
 
     @property

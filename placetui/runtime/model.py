@@ -36,6 +36,9 @@ class RayNode:
     head: bool = False
     """Whether the cluster's head runs there."""
 
+    port: int = 0
+    """Of its raylet."""
+
     @property
     def gpus(self) -> int:
         return int(self.resources.get("GPU", 0))
@@ -108,6 +111,24 @@ class RayActor:
     def may_restart(self) -> bool:
         """Whether Ray starts it again by itself when it dies."""
         return self.state != "DEAD" and (self.max_restarts < 0 or self.restarts < self.max_restarts)
+
+
+@dataclass(frozen=True, slots=True)
+class RayWorker:
+    """A process of Ray's that is no actor: it runs one task after the other."""
+
+    id: str
+    pid: int
+    job: str = ""
+    """Ray's number of the driver whose tasks it runs."""
+
+    group: str = ""
+    """Id of the placement group that its task is in."""
+
+    slots: Mapping[int, int] = field(default_factory=dict)
+    """As of an actor; and so are the bundles."""
+
+    bundles: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

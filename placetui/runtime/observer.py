@@ -21,6 +21,7 @@ from placetui.runtime.latest import Latest
 from placetui.runtime.model import NODE_RANK, RayNode
 from placetui.runtime.samplers import Samplers, Seat
 from placetui.runtime.tables import TableReader
+from placetui.runtime.tasks import Tasks
 from placetui.runtime.view import Place, Seen
 from placetui.telemetry.sampler import OUTDATED, NodeSampler
 
@@ -29,6 +30,12 @@ PATIENCE = 0.5
 
 SAMPLE_PATIENCE = 0.3
 """Seconds that it waits for the samplers; those that are later come with the next one."""
+
+TASK_PATIENCE = 0.1
+"""Seconds that it waits for raylets, where they are asked."""
+
+TASK_PATIENCE_ONCE = 1.2
+"""The same, if there will be no next one."""
 
 STALE_AGE = 3.0
 """Seconds after which what the head said is not trusted any more."""
@@ -101,6 +108,7 @@ class RayObserver:
 
         self._own: NodeSampler | None = None
         self._known: Assembly | None = None
+        self._tasks = Tasks(clock)
         self._attribution = Attribution()
         self._began: float | None = None
         self._settled = not self._options.settle
@@ -126,7 +134,9 @@ class RayObserver:
         self._known = known
         self._wait_for_nodes(known)
         observation = Observation(time.time(), "ray", known.nodes, known.ranks, options.job, known.groups)
-        named = self._attribution.apply(observation, known.facts, known.actors)
+        patience = TASK_PATIENCE_ONCE if self._options.settle else TASK_PATIENCE
+        who = self._tasks.with_actors(known, seen.tables.groups, min(patience, deadline - self._clock()))
+        named = self._attribution.apply(observation, known.facts, who)
         return replace(named, nodes=tuple(map(self._aged, known.places, named.nodes)))
 
     def _own_node(self, deadline: float) -> Observation:

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from typing import Any
 
 from placetui.runtime.errors import ClusterLost, NotReady, Silent
-from placetui.runtime.model import RayActor, RayGroup, RayNode, Tables
+from placetui.runtime.model import RayActor, RayGroup, RayNode, RayWorker, Tables
 from placetui.runtime.private_check import require
-from placetui.runtime.private_rows import read_actor, read_group, read_node
+from placetui.runtime.private_rows import read_actor, read_group, read_node, read_worker
 
 CALL_TIMEOUT = 5.0
 """Seconds for one question to the head."""
+
+
+RAYLET_TIMEOUT = 1.0
+"""Seconds for a question to raylets: one whose worker was stopped does not answer at all."""
 
 
 class Head:
@@ -180,6 +185,28 @@ def find_clusters() -> list[str]:
     if hasattr(find, "cache_clear"):
         find.cache_clear()
     return sorted(find())
+
+
+def workers_of(nodes: Iterable[RayNode]) -> dict[str, tuple[RayWorker, ...]]:
+    """By node id, its processes that run tasks. All nodes are asked at once; those that do not answer are left out."""
+    import grpc
+
+    messages: Any = import_module("ray.core.generated.node_manager_pb2")
+    stubs: Any = import_module("ray.core.generated.node_manager_pb2_grpc")
+    open_channel, request = _channel_opener(), messages.GetNodeStatsRequest(include_memory_info=False)
+    found: dict[str, tuple[RayWorker, ...]] = {}
+    with ExitStack() as stack:
+        waiting = {}
+        for node in nodes:
+            channel = open_channel(f"[{node.ip}]:{node.port}" if ":" in node.ip else f"{node.ip}:{node.port}")
+            stack.callback(channel.close)
+            ask = stubs.NodeManagerServiceStub(channel).GetNodeStats
+            waiting[node.id] = ask.future(request, timeout=RAYLET_TIMEOUT)
+        for name, answer in waiting.items():
+            with suppress(grpc.RpcError):
+                workers = map(read_worker, answer.result().core_workers_stats)
+                found[name] = tuple(worker for worker in workers if worker is not None)
+    return found
 
 
 def actor_id(handle: Any) -> str:

@@ -7,7 +7,7 @@ is asked of a cluster; one that is merely newer than all we know is used, with a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -52,7 +52,7 @@ CALLS = (
 
 ROWS = {
     "ray.core.generated.gcs_pb2:GcsNodeInfo": (
-        "node_id node_manager_address node_manager_hostname resources_total labels state is_head_node"
+        "node_id node_manager_address node_manager_port node_manager_hostname resources_total labels state is_head_node"
     ),
     "ray.core.generated.gcs_pb2:ActorTableData": (
         "actor_id name ray_namespace class_name state death_cause node_id address pid placement_group_id "
@@ -64,6 +64,12 @@ ROWS = {
     "ray.core.generated.common_pb2:Bundle": "node_id unit_resources",
 }
 """Messages, and the fields of each that are read."""
+
+OPTIONAL_ROWS = {
+    "ray.core.generated.common_pb2:CoreWorkerStats": "actor_id job_id pid used_resources worker_id worker_type",
+    "ray.core.generated.node_manager_pb2:GetNodeStatsReply": "core_workers_stats",
+}
+"""The same of what raylets say about tasks. A Ray without it is used all the same: there, tasks have no names."""
 
 NAMES = {"ray._private.services": "find_gcs_addresses", "ray._private.worker": "global_worker"}
 """Modules, and what is taken from each."""
@@ -80,6 +86,11 @@ def missing(find: Find = import_module) -> list[str]:
         find: Gives the module of a name, or raises ImportError.
     """
     return [*_missing_names(find), *_missing_calls(find), *_missing_rows(find)]
+
+
+def missing_optional(find: Find = import_module) -> list[str]:
+    """What there is not of that which can be done without."""
+    return list(_missing_rows(find, OPTIONAL_ROWS))
 
 
 @lru_cache(1)
@@ -137,8 +148,8 @@ def _missing_calls(find: Find) -> Iterator[str]:
         yield from _missing_fields(messages, f"{call.method}Reply", f"status {call.replies}")
 
 
-def _missing_rows(find: Find) -> Iterator[str]:
-    for name, fields in ROWS.items():
+def _missing_rows(find: Find, rows: Mapping[str, str] = ROWS) -> Iterator[str]:
+    for name, fields in rows.items():
         module, _, message = name.partition(":")
         yield from _missing_fields(_find(find, module), message, fields)
 

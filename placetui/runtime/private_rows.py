@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from placetui.observe.facts import known_variables
-from placetui.runtime.model import RayActor, RayBundle, RayGroup, RayNode, to_units
+from placetui.runtime.model import RayActor, RayBundle, RayGroup, RayNode, RayWorker, to_units
 
 _GPU_IN_GROUP = re.compile(r"GPU_group_(\d+)_[0-9a-f]+$")
+_IN_GROUP = re.compile(r"\w+_group_(?:\d+_)?([0-9a-f]+)$")
 
 
 def read_node(row: Any) -> RayNode:
@@ -23,21 +24,17 @@ def read_node(row: Any) -> RayNode:
         resources=dict(row.resources_total),
         labels=dict(row.labels),
         head=row.is_head_node,
+        port=row.node_manager_port,
     )
 
 
 def read_actor(row: Any) -> RayActor:
     """A row of the actors' table."""
-    slots: dict[int, int] = {}
-    bundles: dict[int, int] = {}
-    for resource in row.resource_mapping:
-        # In a group both `GPU_group_3_…` and `GPU_group_…` are listed: count one of them.
-        in_group = _GPU_IN_GROUP.match(resource.name)
-        if resource.name == "GPU" or in_group:
-            for part in resource.resource_ids:
-                slots[part.index] = slots.get(part.index, 0) + to_units(part.quantity)
-                if in_group:
-                    bundles[part.index] = int(in_group[1])
+    slots, bundles = _gpus(
+        (resource.name, part.index, part.quantity)
+        for resource in row.resource_mapping
+        for part in resource.resource_ids
+    )
     node = row.node_id if row.HasField("node_id") else getattr(row.address, "node_id", b"")
     if not node:
         node = getattr(row.address, "raylet_id", b"")
@@ -61,6 +58,31 @@ def read_actor(row: Any) -> RayActor:
         worker=_id(row.address.worker_id),
         started=row.start_time / 1000,
     )
+
+
+def read_worker(row: Any) -> RayWorker | None:
+    """A process as its raylet tells of it; None if it is an actor, or a driver."""
+    if _id(row.actor_id) or row.worker_type != row.DESCRIPTOR.fields_by_name["worker_type"].default_value:
+        return None
+    slots, bundles = _gpus(
+        (name, part.slot, part.allocation) for name, used in row.used_resources.items() for part in used.resource_slots
+    )
+    groups = [found[1] for found in map(_IN_GROUP.match, row.used_resources) if found]
+    return RayWorker(_id(row.worker_id), row.pid, _id(row.job_id), groups[0] if groups else "", slots, bundles)
+
+
+def _gpus(parts: Iterable[tuple[str, int, float]]) -> tuple[dict[int, int], dict[int, int]]:
+    """Parts of GPUs and bundles by slot, of resources as Ray names them."""
+    slots: dict[int, int] = {}
+    bundles: dict[int, int] = {}
+    for name, slot, quantity in parts:
+        # In a group both `GPU_group_3_…` and `GPU_group_…` are listed: count one of them.
+        in_group = _GPU_IN_GROUP.match(name)
+        if name == "GPU" or in_group:
+            slots[slot] = slots.get(slot, 0) + to_units(quantity)
+            if in_group:
+                bundles[slot] = int(in_group[1])
+    return slots, bundles
 
 
 @lru_cache(4096)

@@ -151,12 +151,13 @@ class Slots:
 def actor_facts(
     actors: Iterable[RayActor], groups: Iterable[RayGroup], ranks: Mapping[str, int], slots: Mapping[str, Slots]
 ) -> tuple[ActorFact, ...]:
-    """The actors that live, for attribution; `ranks` and `slots` by node id."""
+    """The actors that have a process, for attribution; `ranks` and `slots` by node id."""
     by_id = {group.id: group for group in groups}
     return tuple(
         _fact(actor, ranks[actor.node], slots.get(actor.node), by_id.get(actor.group))
         for actor in actors
-        if actor.state == "ALIVE" and actor.node in ranks
+        # One that is still in its constructor may hold a lot already.
+        if (actor.state == "ALIVE" or (actor.state == "PENDING_CREATION" and actor.pid)) and actor.node in ranks
     )
 
 

@@ -91,3 +91,10 @@ def test_the_minute_and_the_hour_have_a_curve_each() -> None:
 def test_a_node_says_how_its_cpu_and_ram_are() -> None:
     for place in (Place(0, GPU, 0), Place(0, NODE, 0)):
         assert any("CPU 12% · RAM 100 of 512 GiB" in line for line in lines(seen(), place))
+
+
+def test_a_task_is_called_by_its_name_and_not_outside_ray() -> None:
+    task = ProcessSample(7, 3 * GIB, job="02000000", actor="Ray task step", user="eve", actor_id="e")
+    text = "\n".join(lines(seen(processes=(task, ProcessSample(8, GIB, command="python")))))
+    assert "Ray task step of job 02000000 3.0 GiB pid 7" in text
+    assert "outside Ray 1.0 GiB pid 8" in text

@@ -151,6 +151,29 @@ def test_a_stranger_in_our_group_is_told() -> None:
     assert (process.kind, process.group, process.actor) == ("actor", "job", "helper")
 
 
+TASK = ActorFact(
+    "e" * 56, 0, 500, name="Ray task train_step", job="02000000", reserved={0: 0.5}, began=1000.0, task=True
+)
+
+
+def test_a_task_is_foreign_and_has_a_name_a_job_and_a_part() -> None:
+    worker = replace(WORKER, command="ray::train_step")
+    child = ProcessFact(501, 1010.0, 500, 500, "ml", "python -m engine")
+    seen = attribute(node(500, 501), facts(worker, child), [TASK])
+    own, other = seen.devices[0].processes
+    assert (own.kind, own.actor, own.job, own.user) == ("foreign", "Ray task train_step", "02000000", "ml")
+    assert (own.command, own.component, own.note) == (None, None, None)
+    assert (other.kind, other.actor, other.command) == ("foreign", "Ray task train_step", "python -m engine")
+    (claim,) = seen.devices[0].claims
+    assert (claim.actor, claim.reserved, claim.task) == ("Ray task train_step", 0.5, True)
+    assert seen.devices[0].held_by(claim) == 2 * GIB
+    observation = Observation(1.0, "ray", (seen,))
+    assert decode(encode(observation)) == observation
+    # The worker has ended, and its number belongs to another process.
+    later = attribute(node(500), facts(replace(worker, started=1100.0, command="python")), [TASK])
+    assert only(later).actor is None
+
+
 def test_claims_and_notes_go_through_json() -> None:
     seen = attribute(node(500, 777, used=9 * GIB), facts(WORKER), [replace(RANK, claimed=(0,))])
     observation = Observation(1.0, "ray", (seen,), job="job")

@@ -148,6 +148,16 @@ MUTATIONS: dict[str, tuple[str, Callable[[Observation, int], Observation]]] = {
         "stranger_in_group",
         lambda seen, rank: with_process(seen, 0, rank, foreign(kind="actor", actor="task", actor_id="e", group="demo")),
     ),
+    "a task of Ray": (
+        "foreign_process",
+        lambda seen, rank: with_process(
+            seen, 0, rank, foreign(actor="Ray task step", actor_id="e", user=None, command=None)
+        ),
+    ),
+    "a task in the group": (
+        "stranger_in_group",
+        lambda seen, rank: with_process(seen, 0, rank, foreign(actor="Ray task step", actor_id="e", group="demo")),
+    ),
     "stranger without memory": (
         "stranger_in_group",
         lambda seen, rank: with_device(

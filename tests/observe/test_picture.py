@@ -114,6 +114,12 @@ def test_gpus_that_are_not_neighbours_are_said() -> None:
     assert seats(opened(picture)) == {0: [("Wide", 0)], 2: [("Wide", 1)]}
 
 
+def test_tasks_come_and_go_and_have_no_place() -> None:
+    task = replace(claim("Ray task step", 0.5), task=True)
+    picture = picture_of(seen((device(0, task, claim("x", 0.5, class_name="X")),)))
+    assert [(part.name, part.units) for part in picture.parts] == [("X", 5000)]
+
+
 def test_strangers_and_memory_without_a_process_have_no_place() -> None:
     processes = (ProcessSample(1, GIB, command="python"), ProcessSample(0, GIB, kind="gone"))
     assert picture_of(seen((DeviceSample(0, processes=processes),))).parts == ()

@@ -38,6 +38,17 @@ def plan() -> Plan:
     return resolve({"cluster": {"num_nodes": 1, "component_placement": rules}}, [Node(4)])
 
 
+def test_a_task_is_foreign_whether_it_holds_something_or_not() -> None:
+    claims = (
+        Claim("e", "Ray task step", 7, job="02", reserved=0.5, task=True),
+        Claim("f", "Ray task other", 8, task=True),
+    )
+    process = ProcessSample(7, GIB, job="02", actor="Ray task step", user="eve", actor_id="e")
+    holding, waiting = roster(seen(DeviceSample(0, processes=(process,), claims=claims))).processes()
+    assert (holding.who, holding.kind, holding.job, holding.user) == ("Ray task step", "foreign", "02", "eve")
+    assert (waiting.who, waiting.kind, waiting.memory) == ("Ray task other", "foreign", 0)
+
+
 def test_a_process_says_who_it_is() -> None:
     device = DeviceSample(
         0,

@@ -12,7 +12,18 @@ from typing import Any
 import pytest
 
 from placetui.runtime import private, private_rows
-from placetui.runtime.private_check import CALLS, NEWEST_KNOWN, OLDEST, ROWS, missing, notice, require, unfit
+from placetui.runtime.private_check import (
+    CALLS,
+    NEWEST_KNOWN,
+    OLDEST,
+    OPTIONAL_ROWS,
+    ROWS,
+    missing,
+    missing_optional,
+    notice,
+    require,
+    unfit,
+)
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ast.parse("\n".join(Path(str(one.__file__)).read_text(encoding="utf-8") for one in (private, private_rows)))
@@ -20,6 +31,7 @@ SOURCE = ast.parse("\n".join(Path(str(one.__file__)).read_text(encoding="utf-8")
 
 def test_the_installed_ray_has_everything() -> None:
     assert missing() == []
+    assert missing_optional() == []
     require()
     assert notice(version("ray")) == ""
 
@@ -39,7 +51,7 @@ def test_the_list_has_every_field_of_the_source() -> None:
         for node in ast.walk(SOURCE)
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("row", "row.stats", "bundle", "reply")
     }
-    names = " ".join([*ROWS.values(), *(call.replies for call in CALLS)]).split()
+    names = " ".join([*ROWS.values(), *OPTIONAL_ROWS.values(), *(call.replies for call in CALLS)]).split()
     # Capitals are what protobuf itself offers.
     assert {name for name in read if name.islower()} - {"status"} <= set(names)
 
@@ -56,6 +68,12 @@ def without(module: str, *names: str) -> Any:
         return SimpleNamespace(**{name: value for name, value in vars(real).items() if name not in names})
 
     return find
+
+
+def test_what_raylets_say_of_tasks_can_be_done_without() -> None:
+    find = without("ray.core.generated.node_manager_pb2")
+    assert missing(find) == []
+    assert missing_optional(find) == ["GetNodeStatsReply"]
 
 
 def changed(module: str, message: str, field: str) -> Any:

@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import Any
 
 from placetui.observe.model import BundleState
-from placetui.runtime.model import RayActor, RayBundle, RayGroup, RayNode, Tables
-from placetui.runtime.private_rows import read_actor
+from placetui.runtime.model import RayActor, RayBundle, RayGroup, RayNode, RayWorker, Tables
+from placetui.runtime.private_rows import read_actor, read_worker
 from placetui.runtime.records import READY, Record
 from placetui.runtime.view import Place, Seen, Slots, actor_facts, bare_node, group_states, places, rank_states
 
@@ -70,6 +70,33 @@ def test_actors_of_jobs_and_of_others() -> None:
     assert (ours.reserved, ours.created) == ({1: 0.8}, 5.0)
     assert (other.job, other.component, other.title, other.claimed, other.group) == ("02000000", None, "w", (1,), None)
     assert (odd.component, odd.group) == (None, "ppo")
+
+
+def test_an_actor_in_its_constructor_has_a_process_and_one_that_waits_has_none() -> None:
+    actors = (
+        RayActor("1", "building", "verl", "Engine", "PENDING_CREATION", node="a", pid=11),
+        RayActor("2", "waiting", "verl", "Engine", "PENDING_CREATION", node="a"),
+        RayActor("3", "again", "verl", "Engine", "RESTARTING", node="a", pid=12),
+    )
+    assert [one.title for one in actor_facts(actors, (), {"a": 0}, {})] == ["building"]
+
+
+def test_a_worker_that_runs_a_task_tells_its_group_and_its_part() -> None:
+    common_pb2: Any = import_module("ray.core.generated.common_pb2")
+    row = common_pb2.CoreWorkerStats(pid=7, worker_id=b"\x01\x02", job_id=b"\x03", actor_id=b"\xff" * 16)
+    names = {"GPU_group_ab12": 2, "GPU_group_5_ab12": 2, "bundle_group_5_ab12": 0}
+    for name, slot in names.items():
+        row.used_resources[name].resource_slots.add(slot=slot, allocation=0.25)
+    assert read_worker(row) == RayWorker("0102", 7, "03", "ab12", {2: 2500}, {2: 5})
+    # In any bundle of the group; and without one.
+    del row.used_resources["GPU_group_5_ab12"]
+    del row.used_resources["bundle_group_5_ab12"]
+    assert read_worker(row) == RayWorker("0102", 7, "03", "ab12")
+    row.used_resources.clear()
+    row.used_resources["GPU"].resource_slots.add(slot=1, allocation=1.0)
+    assert read_worker(row) == RayWorker("0102", 7, "03", "", {1: 10000})
+    row.actor_id = b"\x09" * 16
+    assert read_worker(row) is None
 
 
 def test_an_actor_tells_the_placement_group_and_the_bundle_it_is_in() -> None:
