@@ -1,7 +1,8 @@
 """Drift: where what is seen differs from the plan.
 
-A rank that holds no memory is none: it may be offloaded, or about to begin. Nothing is said of processes and ranks
-while nobody knows whose they are, nor of values that are too old.
+A rank that holds no memory is none: it may be offloaded, or about to begin. Nor is one that is pending, as long as
+nothing is known against it: it is being launched. Whoever tells of ranks says why one will not come up. Nothing is
+said of processes and ranks while nobody knows whose they are, nor of values that are too old.
 """
 
 from __future__ import annotations
@@ -245,6 +246,8 @@ def _rank_drift(plan: Plan, name: str, places: Sequence[int], states: tuple[Rank
             if state.node is not None and state.node != planned:
                 message = f"{name} {rank} is on {_node_name(plan, state.node)}, not on {_node_name(plan, planned)}"
                 yield Drift("wrong_device", message, name, rank, state.node)
+            continue
+        if state is not None and state.state == "pending" and not state.reason:
             continue
         device = _only_device(plan, name, rank)
         if state is None or state.state == "pending":

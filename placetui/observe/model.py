@@ -243,7 +243,7 @@ class RankState:
     rank: int
     state: State = "pending"
     reason: str | None = None
-    """Why it is dead or restarting, or what it waits for."""
+    """Why it is dead or restarting, or why it is pending though nobody launches it."""
 
     restarts: int = 0
     pid: int | None = None

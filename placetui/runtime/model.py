@@ -155,6 +155,8 @@ class RayGroup:
     """Why it waits: `NO_RESOURCES`, `INFEASIBLE` …"""
 
     bundles: tuple[RayBundle, ...] = ()
+    abandoned: bool = False
+    """Whether the program that made it has ended."""
 
     @property
     def title(self) -> str:

@@ -58,7 +58,9 @@ ROWS = {
         "actor_id name ray_namespace class_name state death_cause node_id address pid placement_group_id "
         "resource_mapping required_resources num_restarts max_restarts job_id start_time serialized_runtime_env"
     ),
-    "ray.core.generated.gcs_pb2:PlacementGroupTableData": "placement_group_id name ray_namespace state stats bundles",
+    "ray.core.generated.gcs_pb2:PlacementGroupTableData": (
+        "placement_group_id name ray_namespace state stats bundles creator_job_dead"
+    ),
     "ray.core.generated.gcs_pb2:PlacementGroupStats": "scheduling_state",
     "ray.core.generated.gcs_pb2:AvailableResources": "node_id resources_available",
     "ray.core.generated.common_pb2:Bundle": "node_id unit_resources",

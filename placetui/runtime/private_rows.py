@@ -106,6 +106,7 @@ def read_group(row: Any) -> RayGroup:
         state=states[row.state].name,
         scheduling=scheduling[row.stats.scheduling_state].name,
         bundles=tuple(RayBundle(_id(bundle.node_id), dict(bundle.unit_resources)) for bundle in row.bundles),
+        abandoned=row.creator_job_dead,
     )
 
 

@@ -66,7 +66,7 @@ class TableReader:
             self.close()
             raise
         self.cost = time.thread_time() - before
-        return Seen(Tables(nodes, (*actors, *dead), groups), record)
+        return Seen(Tables(nodes, (*actors, *dead), groups), record, time.time())
 
     def close(self) -> None:
         head, self.head = self.head, None

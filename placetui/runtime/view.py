@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from placetui.observe.facts import ActorFact
 from placetui.observe.model import BundleState, DeviceSample, GroupState, NodeSample, RankState
@@ -14,10 +14,14 @@ from placetui.runtime.errors import Refused
 from placetui.runtime.jobs import job_of
 from placetui.runtime.matching import match_rlinf, match_slime
 from placetui.runtime.model import NODE_RANK, RayActor, RayGroup, RayNode, Tables
-from placetui.runtime.records import Record
+from placetui.runtime.records import READY, Record
 
 _RANK = re.compile(r"([^/]+)/(.+):(\d+)")
 """The name of a rank's actor: job, component, rank."""
+
+
+GROUP_GRACE = 60.0
+"""Seconds after which a launch has its placement group, if there is one at work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,9 @@ class Seen:
     tables: Tables
     record: Record | None = None
     """Of the job that is watched."""
+
+    time: float = 0.0
+    """When that was, in seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +111,23 @@ def rank_states(seen: Seen) -> dict[str, tuple[RankState, ...]]:
     if seen.record is None:
         return {}
     found: dict[str, list[RankState]] = {name: [] for name in seen.record.groups}
+    why = _why_pending(seen, seen.record)
     for state in job_of(seen.record, seen.tables).ranks:
+        if why and state.state == "pending" and not state.reason:
+            state = replace(state, reason=why)
         found[state.component].append(state)
     return {name: tuple(states) for name, states in found.items()}
+
+
+def _why_pending(seen: Seen, record: Record) -> str:
+    """Why a rank of the job that is pending will not come up by itself; empty if a launch is at work on it."""
+    if record.state == READY:
+        return "its process is not there yet"
+    groups = [one for one in seen.tables.groups if one.namespace == NAMESPACE and one.name == record.job]
+    at_work = [not one.abandoned for one in groups if one.state != "REMOVED"]
+    if any(at_work) if at_work else seen.time < record.created + GROUP_GRACE:
+        return ""
+    return "its launch has ended before it came up: down, then up"
 
 
 def group_states(groups: Iterable[RayGroup], ranks: Mapping[str, int]) -> tuple[GroupState, ...]:

@@ -49,9 +49,8 @@ class ObservationOverlay:
 
     @cached_property
     def drift(self) -> tuple[Drift, ...]:
-        """Where plan and reality differ. A job that is coming up is no difference: the grid shows how far it is."""
-        found = self._watch.update(self.observation) if self.compared else ()
-        return tuple([one for one in found if one.kind != "missing_rank" or not self._is_coming(one)])
+        """Where plan and reality differ."""
+        return self._watch.update(self.observation) if self.compared else ()
 
     @cached_property
     def marked(self) -> frozenset[tuple[int, int]]:
@@ -71,10 +70,6 @@ class ObservationOverlay:
                 if self.plan.kind_of(placement) == GPU:
                     found.update((placement.cluster_node_rank, index) for index in placement.local_hardware_ranks)
         return frozenset(found)
-
-    def _is_coming(self, one: Drift) -> bool:
-        state = self.observation.rank(one.component or "", one.rank or 0)
-        return state is not None and state.state == "pending" and not state.reason
 
     def _knows(self, one: Drift) -> bool:
         """Whether something is known of the rank that differs."""

@@ -102,9 +102,19 @@ def test_offloaded_ranks_are_no_drift() -> None:
     assert drift(plan, replace(seen, nodes=tuple(bare))) == ()
 
 
-def test_until_they_are_there_ranks_are_missing() -> None:
-    found = drift(PLAN, replace(Simulation(layout_of(PLAN), CALM).step(1.0), source="ray"))
+def test_ranks_that_are_being_launched_are_no_drift_and_those_that_nobody_launches_are_missing() -> None:
+    seen = replace(Simulation(layout_of(PLAN), CALM).step(1.0), source="ray")
+    assert {"pending"} <= {state.state for state in seen.all_ranks}
+    assert drift(PLAN, seen) == ()
+    ranks = {
+        name: tuple(replace(one, reason="its launch has ended") if one.state == "pending" else one for one in states)
+        for name, states in seen.ranks.items()
+    }
+    found = drift(PLAN, replace(seen, ranks=ranks))
     assert kinds(found) == {"missing_rank"}
+    assert found[0].message.endswith(" is not running: its launch has ended")
+    # Of a job of which nothing is known all are missing.
+    assert kinds(drift(PLAN, replace(seen, ranks={}, job="demo"))) == {"missing_rank"}
 
 
 def foreign(**fields: Any) -> ProcessSample:
@@ -126,7 +136,10 @@ MUTATIONS: dict[str, tuple[str, Callable[[Observation, int], Observation]]] = {
     "memory on another device": ("wrong_device", wrong_device),
     "another device in Ray's books": ("wrong_device", reserved_elsewhere),
     "on another node": ("wrong_device", lambda seen, rank: with_rank(seen, "actor", rank, node=1)),
-    "pending": ("missing_rank", lambda seen, rank: with_rank(seen, "rollout", rank, state="pending", pid=None)),
+    "pending": (
+        "missing_rank",
+        lambda seen, rank: with_rank(seen, "rollout", rank, state="pending", pid=None, reason="nobody launches it"),
+    ),
     "the last rank unknown": (
         "missing_rank",
         lambda seen, rank: replace(seen, ranks={**seen.ranks, "actor": seen.ranks["actor"][:rank]}),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from placetui.observe.model import BundleState
 from placetui.runtime.model import RayActor, RayBundle, RayGroup, RayNode, RayWorker, Tables
 from placetui.runtime.private_rows import read_actor, read_worker
-from placetui.runtime.records import READY, Record
+from placetui.runtime.records import LAUNCHING, READY, Record
 from placetui.runtime.view import Place, Seen, Slots, actor_facts, bare_node, group_states, places, rank_states
 
 
@@ -149,3 +150,24 @@ def test_ranks_are_those_of_the_record() -> None:
     assert (alive.state, alive.node, alive.pid) == ("alive", 0, 11)
     assert (dead.state, dead.reason) == ("dead", "it is no longer there")
     assert rank_states(Seen(Tables(()))) == {}
+
+
+def test_a_rank_that_nobody_launches_says_why_it_is_pending() -> None:
+    launching = replace(record("a", groups={"actor": 2}), state=LAUNCHING, created=100.0)
+    group = RayGroup("g", "ppo", "placetui")
+
+    def reasons(seen: Seen) -> set[tuple[str, str | None]]:
+        return {(one.state, one.reason) for one in rank_states(seen)["actor"]}
+
+    ended = "its launch has ended before it came up: down, then up"
+    nothing = Tables((node("a"),))
+    assert reasons(Seen(nothing, launching, 130.0)) == {("pending", None)}
+    assert reasons(Seen(nothing, launching, 200.0)) == {("pending", ended)}
+    there = replace(nothing, groups=(group, RayGroup("h", "ppo", "placetui", "REMOVED", abandoned=True)))
+    assert reasons(Seen(there, launching, 9999.0)) == {("pending", None)}
+    left = replace(nothing, groups=(replace(group, abandoned=True), RayGroup("i", "ppo", "verl")))
+    assert reasons(Seen(left, launching, 101.0)) == {("pending", ended)}
+    # It was complete: one rank is being made anew, the other one is dead.
+    again = RayActor("1", "ppo/actor:0", "placetui", "Shell", "PENDING_CREATION")
+    ready = Seen(Tables((node("a"),), (again,)), record("a", groups={"actor": 2}))
+    assert reasons(ready) == {("pending", "its process is not there yet"), ("dead", "it is no longer there")}
