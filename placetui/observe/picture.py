@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
@@ -16,7 +16,8 @@ from typing import TypeAlias
 from placetui.observe.model import Claim, NodeSample, Observation, ProcessSample
 from placetui.placement.picture import Devices, Part, Picture
 from placetui.placement.plan import SHARE_UNITS
-from placetui.placement.rewrite import shortest_rule
+from placetui.placement.rewrite import number_range, shortest_rule
+from placetui.placement.stride import ROLES, Stride, find_stride
 from placetui.placement.topology import Node
 
 GIB = 1 << 30
@@ -26,6 +27,8 @@ Seat: TypeAlias = "tuple[Devices, int | None]"
 
 Family: TypeAlias = "tuple[str, str, str]"
 """Job; component or class; and which of the two it is."""
+
+APART = "a process on GPUs that are not neighbours stands as several"
 
 _UNSAFE = re.compile(r"[^\w.:-]+")
 _NUMBER = re.compile(r"[:_\-/. ]*[0-9]+$")
@@ -43,6 +46,13 @@ class _Actor:
     pid: int
     devices: set[int] = field(default_factory=set)
     reserved: float | None = None
+
+    def order(self) -> tuple[object, ...]:
+        """By rank, as far as that is known."""
+        return self.number, self.node, sorted(self.devices), self.pid
+
+    def seat(self, starts: Sequence[int]) -> Seat:
+        return tuple(sorted(starts[self.node] + index for index in self.devices)), self.units
 
     @property
     def units(self) -> int | None:
@@ -62,8 +72,17 @@ def picture_of(observation: Observation) -> Picture:
     names = _names(list(families))
     notes: list[str] = []
     drafts: list[tuple[Family, list[Seat]]] = []
+    apart: set[Family] = set()
+    stride = _stride({names[family]: actors for family, actors in families.items()}, starts)
     for family in sorted(families, key=lambda one: (one[2] != "component", one)):
-        drafts += ((family, seats) for seats in _placed(families[family], starts, names[family], notes))
+        actors = sorted(families[family], key=_Actor.order)
+        if stride is not None and names[family] == "rollout":
+            drafts.append((family, [actor.seat(starts) for actor in actors]))
+            continue
+        if any(len(list(_runs(actor.seat(starts)[0]))) > 1 for actor in actors):
+            apart.add(family)
+            notes.append(f"{names[family]}: {APART}")
+        drafts += ((family, seats) for seats in _placed(actors, starts, names[family], notes))
     if any(units is not None for _, seats in drafts for _, units in seats):
         drafts = [(family, part) for family, seats in drafts for part in _even(seats)]
     shares = _shares([seats for _, seats in drafts], notes)
@@ -73,9 +92,12 @@ def picture_of(observation: Observation) -> Picture:
         used[family] += 1
         name = names[family] if used[family] == 1 else f"{names[family]}-{used[family]}"
         processes = tuple(devices for devices, _ in seats)
-        rule = shortest_rule(processes, starts[-1], may_use_all=True)
-        parts.append(Part(name, processes, rule, share, _about(family)))
-    return Picture(nodes, tuple(parts), tuple(dict.fromkeys(notes)))
+        if stride is not None and name == "rollout":
+            rule = number_range(stride.first, stride.last)
+        else:
+            rule = shortest_rule(processes, starts[-1], may_use_all=True)
+        parts.append(Part(name, processes, rule, share, _about(family), APART if family in apart else ""))
+    return Picture(nodes, tuple(parts), tuple(dict.fromkeys(notes)), stride)
 
 
 def _node(sample: NodeSample | None, rank: int) -> Node:
@@ -148,15 +170,23 @@ def _names(families: Sequence[Family]) -> dict[Family, str]:
     return found
 
 
-def _placed(actors: Sequence[_Actor], starts: Sequence[int], name: str, notes: list[str]) -> list[list[Seat]]:
+def _stride(actors: Mapping[str, Sequence[_Actor]], starts: Sequence[int]) -> Stride | None:
+    """How rollout lies on the actor's GPUs, if that is something a file can say and each has one share."""
+    if not all(role in actors for role in ROLES):
+        return None
+    found = {role: [one.seat(starts) for one in sorted(actors[role], key=_Actor.order)] for role in ROLES}
+    if any(_component_units(seats) is None for seats in found.values()):
+        return None
+    processes: dict[str, list[Devices]] = {role: [devices for devices, _ in seats] for role, seats in found.items()}
+    return find_stride({**{name: [] for name in actors}, **processes})
+
+
+def _placed(ranked: Sequence[_Actor], starts: Sequence[int], name: str, notes: list[str]) -> list[list[Seat]]:
     """The processes of a family, in as few lists as rules need for them."""
-    ranked = sorted(actors, key=lambda one: (one.number, one.node, sorted(one.devices), one.pid))
     seats: list[Seat] = []
     for actor in ranked:
-        runs = list(_runs(sorted(starts[actor.node] + index for index in actor.devices)))
-        if len(runs) > 1:
-            notes.append(f"{name}: a process on GPUs that are not neighbours stands as several")
-        seats += ((run, actor.units) for run in runs)
+        devices, units = actor.seat(starts)
+        seats += ((run, units) for run in _runs(devices))
     if all(_follows(before, after) for (before, _), (after, _) in pairwise(seats)):
         return [seats]
     if ranked[0].number >= 0:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from placetui.placement.plan import SHARE_UNITS
+from placetui.placement.stride import MODE, Stride
 from placetui.placement.topology import Node
 
 Devices: TypeAlias = "tuple[int, ...]"
@@ -27,6 +28,9 @@ class Part:
     about: str
     """What they are: `class Trainer, job 04000000`."""
 
+    note: str = ""
+    """What the rule cannot tell."""
+
 
 @dataclass(frozen=True, slots=True)
 class Picture:
@@ -37,15 +41,21 @@ class Picture:
     notes: tuple[str, ...] = ()
     """What a file cannot tell, in sentences."""
 
+    stride: Stride | None = None
+    """How `rollout` lies on the GPUs of `actor`, where its rule alone does not say that."""
+
     def config(self) -> dict[str, Any]:
         """What a file says that gives this picture."""
         section: dict[str, Any] = {"topology": {"nodes": [topology_entry(node) for node in self.nodes]}}
+        if self.stride is not None:
+            section["mode"] = MODE
         shares = {part.name: part.units / SHARE_UNITS for part in self.parts if part.units is not None}
         if shares:
             section["shares"] = shares
         placement = {part.name: part.rule for part in self.parts}
         return {
             "cluster": {"num_nodes": len(self.nodes), "component_placement": placement},
+            **(self.stride.sections() if self.stride is not None else {}),
             "placetui": section,
         }
 

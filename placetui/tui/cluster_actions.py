@@ -113,8 +113,10 @@ class ClusterActions(FileActions):
         if seen is None:
             self.notify("there is no live picture to keep: no cluster is attached", markup=False)
             return
-        text = picture_text(picture_of(seen), f"The cluster as it was seen at {clock(seen.time)}.")
-        question = "A placement file of who is on which GPU now. A new file:"
+        picture = picture_of(seen)
+        text = picture_text(picture, f"The cluster as it was seen at {clock(seen.time)}.")
+        said = [f"It cannot say all of it: {'; '.join(picture.notes)}."] if picture.notes else []
+        question = "\n".join(["A placement file of who is on which GPU now.", *said, "A new file:"])
 
         def write(name: str | None) -> None:
             if name is not None:

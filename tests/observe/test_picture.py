@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,9 +20,11 @@ from placetui.observe.whereabouts import Whereabouts
 from placetui.placement.picture import Picture
 from placetui.placement.plan import GPU, Plan
 from placetui.placement.resolve import make_plan, resolve
+from placetui.placement.stride import Stride
 from placetui.placement.topology import Node
 
 GIB = 1 << 30
+SAMPLES = Path(__file__).parents[2] / "sample_configs"
 
 
 def seen(*nodes: tuple[DeviceSample, ...]) -> Observation:
@@ -114,6 +118,62 @@ def test_gpus_that_are_not_neighbours_are_said() -> None:
     assert seats(opened(picture)) == {0: [("Wide", 0)], 2: [("Wide", 1)]}
 
 
+def test_a_split_process_is_said_at_its_rule_too() -> None:
+    wide = claim("w", 1.0, class_name="Wide")
+    text = picture_text(picture_of(seen((device(0, wide), device(1), device(2, wide)))))
+    assert "Wide: 0,2  # class Wide, job 04; a process on GPUs that are not neighbours stands as several\n" in text
+
+
+def strided(each: int, step: int, nodes: int = 2, **changes: object) -> Observation:
+    """A collocated job on nodes of eight GPUs, whose rollout has every `step`-th GPU of the actor's."""
+    parts = {"actor": 0.5, "reward": 0.1, "rollout": 0.4}
+    claims: dict[int, list[Claim]] = {}
+    for number, devices in enumerate(Stride(0, 8 * nodes - 1, each, step).processes()):
+        for index in devices:
+            # In Ray's books it stands in its first GPU only.
+            reserved = parts["rollout"] if index == devices[0] else None
+            one = Claim(f"r{number}", "", 9, "rollout", number, "job", reserved, True)
+            claims.setdefault(index, []).append(replace(one, **changes))  # type: ignore[arg-type]
+    for index in range(8 * nodes):
+        for name in ("actor", "reward"):
+            claims[index].append(Claim(f"{name}{index}", "", 1, name, index, "job", parts[name]))
+    return seen(*(tuple(device(index, *claims[8 * node + index]) for index in range(8)) for node in range(nodes)))
+
+
+@pytest.mark.parametrize(("each", "step"), [(2, 2), (2, 4), (4, 2)])
+def test_a_rollout_with_a_stride_is_told_by_the_sizes_of_the_models(each: int, step: int) -> None:
+    picture = picture_of(strided(each, step))
+    assert picture.notes == ()
+    assert {part.name: (part.rule, part.units) for part in picture.parts} == {
+        "actor": ("all", 5000),
+        "reward": ("all", 1000),
+        "rollout": ("0-15", 4000),
+    }
+    plan = opened(picture)
+    assert plan.problems == []
+    assert {number: sorted(held) for number, held in seats(plan).items()} == {
+        number: sorted(held) for number, held in seats_of(picture).items()
+    }
+    assert seats(make_plan(picture.config(), topology_source="file")) == seats(plan)
+    assert [one.local_hardware_ranks for one in plan.components["rollout"].placements[:2]] == [
+        [step * k for k in range(each)],
+        [step * k + 1 for k in range(each)],
+    ]
+
+
+def test_a_stride_that_the_mode_would_place_otherwise_is_split() -> None:
+    # Another name, another job, or a component that the mode would take for its own.
+    assert picture_of(strided(2, 2, component="engine")).stride is None
+    whole = strided(2, 2, nodes=1)
+    critic = Claim("c", "", 3, "critic", 0, "job", None, True)
+    first, *rest = whole.nodes[0].devices
+    more = (replace(first, claims=(*first.claims, critic)), *rest)
+    picture = picture_of(replace(whole, nodes=(replace(whole.nodes[0], devices=more),)))
+    assert picture.stride is None
+    assert picture.notes[0] == "rollout: a process on GPUs that are not neighbours stands as several"
+    opened(picture)
+
+
 def test_tasks_come_and_go_and_have_no_place() -> None:
     task = replace(claim("Ray task step", 0.5), task=True)
     picture = picture_of(seen((device(0, task, claim("x", 0.5, class_name="X")),)))
@@ -131,6 +191,18 @@ def test_a_simulated_job_gives_the_file_it_was_made_from() -> None:
     simulation = Simulation(layout_of(made), SimulationOptions(rank_dies_every=None, node_stale_every=None))
     simulation.step(0.0)
     plan = opened(picture_of(simulation.step(30.0)))
+    assert {number: sorted(held) for number, held in seats(plan).items()} == {
+        number: sorted(held) for number, held in seats(made).items()
+    }
+
+
+def test_the_sample_with_a_stride_is_kept_as_it_is() -> None:
+    made = plan_document(Document.from_file(str(SAMPLES / "model-parallel-stride.yaml")), Wishes())
+    simulation = Simulation(layout_of(made), SimulationOptions(rank_dies_every=None, node_stale_every=None))
+    simulation.step(0.0)
+    picture = picture_of(simulation.step(30.0))
+    assert picture.notes == ()
+    plan = opened(picture)
     assert {number: sorted(held) for number, held in seats(plan).items()} == {
         number: sorted(held) for number, held in seats(made).items()
     }

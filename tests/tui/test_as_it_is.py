@@ -87,6 +87,21 @@ async def test_action_keep(desk: Desk, world: World) -> None:
     }
 
 
+async def test_what_a_file_cannot_say_is_said_before_it_is_kept(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        seen = world.simulated(replace(desk.sources[0].plan, components={}))
+        wide = Claim("w", "Wide", 7, None, None, "04", 1.0, class_name="Wide")
+        for number in (0, 2):
+            seen = world.with_device(seen, 0, number, claims=(wide,))
+        desk.sources[0].deliver(seen)
+        await seat.until(lambda: seat.main.observation is seen)
+        await seat.press("P")
+        await seat.sees("It cannot say all of it: Wide: a process on GPUs that are not", "stands as several")
+        await seat.press("enter")
+        assert "saved cluster.yaml" in seat.toasts[-1]
+    assert "stands as several" in (desk.folder / "cluster.yaml").read_text()
+
+
 async def test_an_edit_of_the_picture_is_a_plan_to_compare_with(desk: Desk, world: World) -> None:
     seen = occupied(world, idle(desk, world))
     plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
