@@ -7,6 +7,7 @@ only, and say nothing while nothing changed.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
 from typing import Any, TypeAlias
@@ -19,12 +20,19 @@ from placetui.runtime.private import own_nvml_binding, visible_gpus
 from placetui.runtime.view import Slots
 from placetui.telemetry.nvml import Nvml, installed_binding
 from placetui.telemetry.process_facts import ProcessTable
+from placetui.telemetry.processes import read_file
 from placetui.telemetry.sampler import NodeSampler
 from placetui.telemetry.slots import by_slot, places_of
 from placetui.telemetry.visible import Order
 
 FACTS_EVERY = 5
 """Answers after which processes are looked at again, if those on the GPUs are the same."""
+
+ORPHANED = "its raylet has ended"
+"""What a sampler says when it is no longer part of a cluster."""
+
+PARTING = 1.0
+"""Seconds in which it is still heard."""
 
 Answer: TypeAlias = "tuple[int, Mapping[str, Any] | None]"
 """The number of a state, and the state itself for one who does not have it."""
@@ -35,6 +43,7 @@ class PlacetuiSampler:
 
     def __init__(self, gpus: int) -> None:
         self._gpus = gpus
+        self._raylet = _raylet()
         words = visible_gpus()
         self._words = None if words is None else ",".join(words)
         self._order: Order = "PCI_BUS_ID" if os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" else "FASTEST_FIRST"
@@ -48,6 +57,10 @@ class PlacetuiSampler:
 
     def read(self, known: int) -> Answer:
         """How the node is, after a moment at most; `known` is the number of the state that the asker has."""
+        if self._raylet is not None and os.getppid() != self._raylet:
+            # Ray itself may take its time to notice, and believes in a raylet that nobody has buried yet.
+            threading.Timer(PARTING, os._exit, (1,)).start()
+            raise RuntimeError(ORPHANED)
         sample = self._sampler.read()
         if self._sampler.outdated:
             # Only a new process can load the library of the driver that is there now.
@@ -80,6 +93,12 @@ class PlacetuiSampler:
             self._facts = NodeFacts(complete=False)
         self._pids = pids
         self._answers += 1
+
+
+def _raylet() -> int | None:
+    """The process that this one was started by, if that is a raylet."""
+    parent = os.getppid()
+    return parent if read_file(f"/proc/{parent}/comm").strip() == "raylet" else None
 
 
 def find_binding() -> Any:

@@ -20,7 +20,7 @@ from placetui.runtime.connect import driver
 from placetui.runtime.errors import ClusterError
 from placetui.runtime.latest import Latest
 from placetui.runtime.model import RayNode
-from placetui.runtime.node_reader import PlacetuiSampler, Reading
+from placetui.runtime.node_reader import ORPHANED, PlacetuiSampler, Reading
 from placetui.runtime.private import Head
 
 WAIT = 0.5
@@ -251,6 +251,8 @@ class Samplers:
 def _why(problem: Exception) -> str:
     """A sentence about a sampler that died; Ray's own words are a page long."""
     name = type(problem).__name__
+    if ORPHANED in str(problem):
+        return ORPHANED
     if name in ("ActorDiedError", "ActorUnavailableError", "RayActorError"):
         return "its sampler died"
     if name == "ActorUnschedulableError":

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from placetui.observe.model import NodeSample, Observation
+from placetui.runtime.node_reader import ORPHANED
 from placetui.runtime.tables import TableReader
 from tests.bridge.conftest import wait_until_gone
 from tests.runtime.conftest import TestCluster, node, running_cluster
@@ -277,3 +278,35 @@ def test_a_node_that_dies_is_stale_long_before_ray_says_so(nodes: Nodes) -> None
         dead = alone(3, lambda one: one.stale)
         seen = watcher.until(lambda seen: len(seen.nodes) == 4 and dead(seen))
         assert [one.memory_used for one in seen.nodes[3].devices] == [0, USED[3]]
+
+
+def test_a_node_whose_raylet_alone_dies_is_not_shown_as_if_it_were_well(nodes: Nodes) -> None:
+    nodes.calm()
+
+    def well(seen: Observation, *ranks: int) -> bool:
+        found = {one.rank: one for one in seen.nodes}
+        return all(rank in found and is_read(found[rank]) for rank in ranks)
+
+    with watching(nodes.cluster.directory, nodes.cluster.address) as watcher:
+        watcher.until(lambda seen: well(seen, 0, 1, 2))
+        with nodes.cluster.head() as head:
+            (sampler,) = [
+                one.pid
+                for one in head.living_actors()
+                if one.node == nodes.cluster.nodes[2] and one.kind == "PlacetuiSampler"
+            ]
+        os.kill(nodes.cluster.processes[2]["raylet"][0], signal.SIGKILL)
+        killed = time.time()
+
+        def dead(seen: Observation) -> bool:
+            node = seen.node(2)
+            return node is not None and node.stale
+
+        # Ray drops it after 10 s and more: then it would not be there at all.
+        seen = watcher.until(dead)
+        lost = seen.nodes[2]
+        assert lost.error in (ORPHANED, "its sampler died")
+        assert [one.memory_used for one in lost.devices] == [0, USED[2]]
+        sys.stdout.write(f"stale {seen.time - killed:.1f} s after its raylet was killed\n")
+        watcher.until(lambda seen: well(seen, 0, 1))
+        wait_until_gone(sampler, 20.0)
