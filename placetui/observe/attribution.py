@@ -120,7 +120,8 @@ class _Node:
             if self._facts.complete:
                 note = "its process is gone, the memory is still held"
                 return None, ProcessSample(process.pid, process.memory, kind="gone", note=note)
-            note = f"pid {process.pid} is not visible here: it is of another container, or has another number there"
+            whose = "it is of another container or user, or has another number there"
+            note = f"pid {process.pid} is not visible here: {whose}"
             return None, ProcessSample(process.pid, process.memory, note=note)
         if fact not in self._owners:
             self._owners[fact] = self._owner(fact)

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,10 @@ from typing import Any
 import pytest
 
 from placetui.runtime.node_reader import Reading
+from tests.telemetry.standin import ROOT
+
+HIDE = 'mount -t proc -o hidepid=$1 proc /proc && shift && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"'
+"""In a shell: run a command as nobody, who cannot see the processes of others."""
 
 UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
 
@@ -134,12 +138,30 @@ def need_containers() -> None:
         pytest.skip(f"no container can be made here: {done.stderr.strip()}")
 
 
+def hidden(how: int) -> list[str]:
+    """A command before another: as nobody, with `/proc` mounted as hidepid=1 or hidepid=2 do."""
+    return ["unshare", "--mount", "sh", "-c", HIDE, "sh", str(how)]
+
+
+def need_hiding(how: int) -> None:
+    """Skip a test, aloud, where processes cannot be hidden, or nobody cannot use this Python."""
+    command = [*hidden(how), sys.executable, "-c", "import placetui.observe.model, ray"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        )
+    except OSError as problem:
+        pytest.skip(f"no process can be hidden here: {problem}")
+    if done.returncode:
+        pytest.skip(f"no process can be hidden here: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+
+
 @contextmanager
-def surroundings(environment: Mapping[str, str], *, container: bool) -> Iterator[Surroundings]:
-    """This machine, or a container on it."""
+def surroundings(environment: Mapping[str, str], around: Sequence[str] = ()) -> Iterator[Surroundings]:
+    """This machine, or a place on it that a command leads to."""
     sleep = shutil.which("sleep")
     assert sleep
-    command = [*(UNSHARE if container else []), sys.executable, "-c", INSIDE, sleep]
+    command = [*around, sys.executable, "-c", INSIDE, sleep]
     process = subprocess.Popen(command, env=dict(environment), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield Surroundings(process)

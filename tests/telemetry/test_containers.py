@@ -11,7 +11,7 @@ from placetui.observe.attribution import attribute
 from placetui.observe.facts import ActorFact
 from placetui.observe.model import ProcessSample
 from placetui.runtime.node_reader import Reading
-from tests.telemetry.container import Surroundings, need_containers, surroundings
+from tests.telemetry.container import UNSHARE, Surroundings, need_containers, surroundings
 from tests.telemetry.standin import StandIn
 
 GIB = 2**30
@@ -20,14 +20,14 @@ WORKER = "ray::Trainer.train"
 
 @pytest.fixture
 def outside(standin: StandIn) -> Iterator[Surroundings]:
-    with surroundings(standin.environment, container=False) as one:
+    with surroundings(standin.environment) as one:
         yield one
 
 
 @pytest.fixture
 def inside(standin: StandIn) -> Iterator[Surroundings]:
     need_containers()
-    with surroundings(standin.environment, container=True) as one:
+    with surroundings(standin.environment, UNSHARE) as one:
         yield one
 
 
@@ -49,7 +49,7 @@ def test_from_outside_numbers_are_translated(standin: StandIn, outside: Surround
     number = inside.start(WORKER)
     pid = inside.number_outside(number)
     assert pid != number
-    with surroundings(standin.environment, container=True) as another:
+    with surroundings(standin.environment, UNSHARE) as another:
         # The same number in the next container.
         twin = another.start("python serve.py")
         assert twin == number
