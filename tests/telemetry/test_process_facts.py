@@ -15,7 +15,10 @@ def test_a_child_its_parent_and_the_leader_of_its_group() -> None:
     before = time.time()
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
     try:
-        facts = ProcessTable().look([child.pid, 4_000_001])
+        table, deadline = ProcessTable(), time.monotonic() + 30
+        # Just after it was started it has no command line yet.
+        while "sleep" not in ((facts := table.look([child.pid, 4_000_001])).processes[child.pid].command or ""):
+            assert time.monotonic() < deadline
     finally:
         child.kill()
         child.wait()
