@@ -57,7 +57,7 @@ _PROCESS_ROOM = 32
 _NO_VALUE = 2**64 - 1
 _TEMPERATURE_GPU = 0
 _MEMORY_V2 = 0x2000028
-"""Version 2 of a structure of 40 bytes."""
+"""Version 2 of a structure of 40 bytes: version, total, reserved, free, used."""
 
 
 class NvmlFailure(Exception):
@@ -99,7 +99,7 @@ class Nvml:
     def __init__(self, find_binding: Callable[[], ModuleType] = installed_binding) -> None:
         self._find_binding = find_binding
         self._binding: ModuleType | None = None
-        self._memory_version: int | None = _MEMORY_V2
+        self._new_memory = True
         self._new_temperature = True
         self._process_lists: tuple[tuple[str, Any], ...] = ()
         self._process_list = 0
@@ -163,14 +163,13 @@ class Nvml:
 
     def memory(self, device: Handle) -> tuple[int, int]:
         """Bytes used and in all. What the driver keeps for itself counts as used by old drivers only."""
-        if self._memory_version is not None:
+        if self._new_memory:
             try:
-                info = self._call("nvmlDeviceGetMemoryInfo", device, self._memory_version)
-                return int(info.used), int(info.total)
+                return _memory(self._pointer("nvmlDeviceGetMemoryInfo_v2"), device)
             except NvmlFailure as failure:
                 if failure.code not in (FUNCTION_NOT_FOUND, ARGUMENT_VERSION_MISMATCH):
                     raise
-                self._memory_version = None
+                self._new_memory = False
         info = self._call("nvmlDeviceGetMemoryInfo", device)
         return int(info.used), int(info.total)
 
@@ -212,7 +211,7 @@ class Nvml:
                 self._process_list += 1
 
     def _pointer(self, name: str) -> Callable[..., int]:
-        """The C function: for what pynvml's own wrappers know one version of, and call twice."""
+        """The C function: for what wrappers of pynvml (or of the copy in Ray) call twice or know one version of."""
         assert self._binding is not None
         try:
             pointer: Callable[..., int] = self._binding._nvmlGetFunctionPointer(name)
@@ -230,6 +229,15 @@ class Nvml:
             return function(*arguments)
         except binding.NVMLError as error:
             raise NvmlFailure(error.value) from None
+
+
+def _memory(function: Callable[..., int], device: Handle) -> tuple[int, int]:
+    """Bytes used and in all, of the second version: the first number is padded to the size of the others."""
+    info = (ctypes.c_ulonglong * 5)(_MEMORY_V2)
+    if code := function(device, ctypes.byref(info)):
+        raise NvmlFailure(code)
+    _version, total, _reserved, _free, used = info
+    return used, total
 
 
 def _listed(function: Callable[..., int], device: Handle, layout: Any) -> dict[int, int | None]:
