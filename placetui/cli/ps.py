@@ -12,6 +12,7 @@ from placetui.cli import exits
 from placetui.cli.cluster import Failed, add_address, give_up, refuse_local, runtime
 from placetui.cli.options import command_parser
 from placetui.cli.output import raw
+from placetui.observe.ages import age
 
 TIMEOUT = 30.0
 INTERVAL = 1.0
@@ -66,14 +67,4 @@ def _show(found: Mapping[str, Any], *, as_json: bool, again: bool) -> None:
 
 def _row(job: Mapping[str, Any]) -> tuple[str, ...]:
     groups = ", ".join(f"{name} {one['alive']}/{one['world_size']}" for name, one in job["groups"].items())
-    return job["name"], job["state"], groups or "?", age(time.time() - job["created"]), job["file"] or "?"
-
-
-def age(seconds: float) -> str:
-    """`5s`, `3m`, `2h`, `4d`; of a job without a record it is not known."""
-    if seconds > 1e9:
-        return "?"
-    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds >= size:
-            return f"{seconds // size:.0f}{unit}"
-    return f"{max(0.0, seconds):.0f}s"
+    return job["name"], job["state"], groups or "?", age(job["created"], time.time()) or "?", job["file"] or "?"

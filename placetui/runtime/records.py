@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from placetui.observe.ages import age
 from placetui.observe.operations import JOB_NAME
 from placetui.placement.environment import NAMESPACE
 from placetui.runtime.errors import ClusterError, Refused
@@ -90,7 +91,7 @@ def take(head: Head, record: Record) -> None:
 
 def taken(job: str, other: Record | None) -> Refused:
     """What to say about a name that somebody has; of a job that is just ending there is no record any more."""
-    since = f", started {_ago(other.created)} from {other.file}" if other and other.created else ""
+    since = f", started {age(other.created, time.time())} ago from {other.file}" if other and other.created else ""
     return Refused(
         f"there is a job `{job}` already{since}",
         hint=f"placetui down {job}, or choose another name with --job NAME",
@@ -130,12 +131,3 @@ def find_all(head: Head) -> Iterator[Record]:
 def forget(head: Head, job: str) -> None:
     """Remove a record: the name is free again."""
     head.delete(KV_NAMESPACE, job.encode())
-
-
-def _ago(created: float) -> str:
-    seconds = max(0, round(time.time() - created))
-    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
-        if seconds >= size:
-            number = seconds // size
-            return f"{number} {unit}{'' if number == 1 else 's'} ago"
-    return f"{seconds} s ago"

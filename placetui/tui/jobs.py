@@ -30,8 +30,6 @@ class Job:
 
     alive: int = 0
     world_size: int = 0
-    groups: str = ""
-    """`actor 8/8, rollout 3/4`."""
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> Job:
@@ -43,18 +41,7 @@ class Job:
             float(value.get("created") or 0.0),
             sum(one["alive"] for one in groups.values()),
             sum(one["world_size"] for one in groups.values()),
-            ", ".join(f"{name} {one['alive']}/{one['world_size']}" for name, one in groups.items()),
         )
-
-    def age(self, now: float) -> str:
-        """`3 min`, `2 h`; empty where nobody knows."""
-        if not self.created:
-            return ""
-        seconds = max(0.0, now - self.created)
-        for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-            if seconds >= size:
-                return f"{int(seconds // size)} {unit}"
-        return f"{int(seconds)} s"
 
 
 def session_of(name: str, told: Mapping[str, Any]) -> Session:

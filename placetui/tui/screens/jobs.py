@@ -16,6 +16,7 @@ from textual.widgets import DataTable, Static
 
 from placetui.grid import clean
 from placetui.grid.text import cut
+from placetui.observe.ages import age
 from placetui.observe.operations import Failure, Operation
 from placetui.tui.jobs import Job
 from placetui.tui.reporting import Ended
@@ -100,7 +101,7 @@ class JobsScreen(ModalScreen[JobChoice | None]):
             name = cut(clean(job.name, self._ascii), longest, keep="ends", ellipsis=ellipsis)
             file = cut(clean(job.file, self._ascii), room, keep="end", ellipsis=ellipsis)
             alive = f"{job.alive}/{job.world_size}" if job.world_size else ""
-            cells = (name, job.state, alive, job.age(self._now()), file)
+            cells = (name, job.state, alive, age(job.created, self._now()), file)
             if job.name not in {row.value for row in table.rows}:
                 table.add_row(*cells, key=job.name)
                 continue
