@@ -56,6 +56,7 @@ $(READY): pyproject.toml .ci/constraints.txt
 	  echo "placetui needs Python 3.10 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Name a newer one with 'make PYTHON=python3.12'." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "'$(PYTHON)' comes without its venv module: on Debian and Ubuntu, 'apt install python3-venv' brings it." >&2; exit 1; }
+	@echo "Setting up $(VENV): once, a minute or a few."
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt --editable '.[dev]'
 	@touch $(READY)

@@ -29,12 +29,18 @@ def run(arguments: Sequence[str]) -> int:
     args = parser.parse_args(arguments)
     refuse_local(parser, args.address)
     component, rank = args.target
+    told: set[Any] = set()
+
+    def show(event: Mapping[str, Any]) -> None:
+        told.add(event.get("step"))
+        _show(event)
+
     try:
         with runtime() as child:
             child.ask(
                 "logs",
                 FOREVER if args.follow else TIMEOUT,
-                _show,
+                show,
                 address=args.address,
                 job=args.job,
                 component=component,
@@ -44,6 +50,8 @@ def run(arguments: Sequence[str]) -> int:
             )
     except Failed as problem:
         return give_up("logs", problem)
+    if not told:
+        print(f"{component}:{rank} has written nothing", file=sys.stderr)
     return exits.FINE
 
 

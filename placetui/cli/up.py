@@ -168,11 +168,11 @@ class _Screen:
         if step == "check" and self._dry_run:
             for one in event["expected"]:
                 ids = "not foreseeable" if one["gpu_ids"] is None else _gpus(one["gpu_ids"])
-                print(f"{_rank(one):<16}{one['node']:<16}{ids} (expected)", flush=True)
+                print(f"{_rank(one):<16}{_node(one):<24}{ids} (expected)", flush=True)
         elif step == "ready":
             for one in event["ranks"]:
                 share = "" if one["share"] is None else f"{one['share']:.4g}"
-                print(f"{_rank(one):<16}{one['node']:<16}{_gpus(one['gpu_ids']):<16}{share:<8}pid {one['pid']}")
+                print(f"{_rank(one):<16}{_node(one):<24}{_gpus(one['gpu_ids']):<16}{share:<8}pid {one['pid']}")
             sys.stdout.flush()
 
     def _tell(self, step: str, text: str) -> None:
@@ -196,6 +196,11 @@ class _Screen:
 
 def _rank(one: Mapping[str, Any]) -> str:
     return f"{one['component']}:{one['rank']}"
+
+
+def _node(one: Mapping[str, Any]) -> str:
+    """With its rank: on an embedded cluster all nodes have one address."""
+    return f"node {one['node_rank']} {one['node']}"
 
 
 def _gpus(ids: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from placetui.observe.history import History
 from placetui.observe.model import Observation
 from placetui.placement.environment import rank_environment
 from placetui.placement.plan import GPU, NODE, Device, Plan, PlanNode
-from placetui.placement.problems import Path, count
+from placetui.placement.problems import Path, Problem, count
 
 COMPACT = 4
 """Lines of a compact inspection."""
@@ -50,6 +50,7 @@ def inspect(
     notices: Sequence[str] = (),
     ascii: bool = False,
     compact: bool = False,
+    rows: int | None = None,
     measure: CellWidth = cell_width,
 ) -> Inspection:
     """Describe a device, a robot, or a node.
@@ -65,6 +66,8 @@ def inspect(
         notices: What differs from the plan there, and what is beyond its threshold.
         ascii: Print nothing but ASCII.
         compact: At most four lines.
+        rows: Lines that there is room for. Where that is too few for everything, each process gets one line, and what
+            is still too much is counted.
         measure: Columns that a text takes.
     """
     flow = Flow(Pen(plan, ascii, measure), max(1, width))
@@ -75,15 +78,38 @@ def inspect(
     describer = Describer(plan, flow, locate, observation)
     if compact:
         return _compact(flow, describer, node, device, notices)
-    found = Inspection()
-    found.lines.extend(_title(flow, node, device, observation))
+    above = list(_above(flow, node, device, observation, [one for one in (history, hour) if one is not None], notices))
+    found = _all(flow, describer, node, device, above)
+    if rows is None or len(found.lines) <= rows:
+        return found
+    return _fitted(flow, _all(flow, describer, node, device, above, short=True), max(2, rows))
+
+
+def _above(
+    flow: Flow,
+    node: PlanNode,
+    device: Device,
+    observation: Observation | None,
+    histories: Sequence[History],
+    notices: Sequence[str],
+) -> Iterator[Line]:
+    yield from _title(flow, node, device, observation)
     # What is wrong comes first, and how it is doing before who is on it: a low window shows the first lines only.
-    found.lines.extend(line for notice in notices[:MOST] for line in _notice(flow, notice))
-    found.lines.extend(_live(flow, device, observation, [one for one in (history, hour) if one is not None]))
-    blocks = blocks_of(plan, device.occupants)
+    for notice in notices[:MOST]:
+        yield from _notice(flow, notice)
+    yield from _live(flow, device, observation, histories)
+
+
+def _all(
+    flow: Flow, describer: Describer, node: PlanNode, device: Device, above: Sequence[Line], *, short: bool = False
+) -> Inspection:
+    """What stands above, then who is on it, then who holds its memory."""
+    found = Inspection([*above])
+    observation = describer.observation
+    blocks = blocks_of(describer.plan, device.occupants)
     indent = min(WIDEST_INDENT, max((flow.measure(describer.head(block)) for block in blocks), default=0) + 3)
     for block in blocks[:MOST]:
-        lines = list(describer.lines(block, indent))
+        lines = [describer.short(block, indent)] if short else list(describer.lines(block, indent))
         found.targets.extend((len(found.lines) + number, block.component.rule.path) for number in range(len(lines)))
         found.lines.extend(lines)
     if len(blocks) > MOST:
@@ -99,8 +125,27 @@ def inspect(
     return found
 
 
+def _fitted(flow: Flow, found: Inspection, rows: int) -> Inspection:
+    """As many lines as there is room for; the last one says how many are left out."""
+    left = len(found.lines) - rows + 1
+    if left < 2:
+        return found
+    told = flow.cut([flow.text(f"and {left} more lines in the details", MUTED)])
+    return Inspection([*found.lines[: rows - 1], told], [one for one in found.targets if one[0] < rows - 1])
+
+
 def _notice(flow: Flow, notice: str) -> list[Line]:
     return flow.sentence(f"! {notice}", WARNING, 2)
+
+
+def problem_lines(
+    plan: Plan, problem: Problem, width: int, *, ascii: bool = False, measure: CellWidth = cell_width
+) -> list[Line]:
+    """All that is known of a problem: where a line of the text shows its beginning only."""
+    flow = Flow(Pen(plan, ascii, measure), max(1, width))
+    style = ERROR if problem.severity == "error" else WARNING
+    lines = flow.sentence(f"{problem.severity}[{problem.rule}]: {problem.message}", style)
+    return [*lines, *flow.sentence(f"hint: {problem.hint}", MUTED)] if problem.hint else lines
 
 
 def environment_lines(

@@ -84,9 +84,15 @@ class Describer:
         for reason in block.component.reasons:
             yield from flow.sentence(reason, MUTED, hanging)
 
-    def short(self, block: Block) -> Line:
-        """The block in one line: as many fields as fit."""
-        return self.flow.cut([self.head(block), self.rule(block), *self.state(block), *self.fields(block)])
+    def short(self, block: Block, indent: int = 0) -> Line:
+        """The block in one line: head, rule and state, then as many fields as fit; in columns if there is an indent."""
+        flow = self.flow
+        head, between = self.head(block), Run(flow.separator, FAINT)
+        gap = indent - flow.measure(head)
+        first = [*head, Run(" " * gap, TEXT) if gap > 0 and flow.width >= 2 * indent else between, *self.rule(block)]
+        for state in self.state(block):
+            first += [between, *state]
+        return flow.cut([tuple(first), *self.fields(block)])
 
     def state(self, block: Block) -> Iterator[Line]:
         """The state of the rank, or how many ranks are in which."""

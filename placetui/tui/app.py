@@ -60,7 +60,7 @@ class Dashboard(LiveActions):
     CSS_PATH = "placetui.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("app")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - as Textual declares it
-    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (16, "-short"), (30, "-tall")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (16, "-short"), (30, "-tall"), (48, "-high")]  # noqa: RUF012
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(self, session: Session | None, options: Options) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.console import Group
+from rich.table import Table
 from rich.text import Text
 
 from placetui.grid import clean
@@ -17,24 +19,28 @@ MOST_ROWS = 1000
 """Ranks that are listed; a person reads fewer."""
 
 
-def launch_text(launch: Launch, ascii: bool) -> Text:
+def launch_text(launch: Launch, ascii: bool) -> Group:
     """All that is known of a launch, for a person who decides or waits."""
-    text = Text()
-    for line in _lines(launch, ascii):
-        text.append_text(line)
-        text.append("\n")
-    text.rstrip()
-    return text
+    return Group(*_lines(launch, ascii))
 
 
-def _lines(launch: Launch, ascii: bool) -> Iterator[Text]:
+def _hanging(head: str, words: str) -> Table:
+    """Words that stay right of their head when they need several lines."""
+    table = Table.grid()
+    table.add_column(no_wrap=True)
+    table.add_column()
+    table.add_row(Text(head, "bold"), Text(words))
+    return table
+
+
+def _lines(launch: Launch, ascii: bool) -> Iterator[Text | Table]:
     done, doing = ("+", "-") if ascii else ("✔", "…")
     for name, words, finished in launch.progress():
-        yield Text.assemble((f"{done if finished else doing} {name:<8}", "bold"), clean(words, ascii))
+        yield _hanging(f"{done if finished else doing} {name:<8}", clean(words, ascii))
     for warning in launch.told.get("match", {}).get("warnings", ()):
-        yield Text.assemble(("! warning: ", "bold"), clean(str(warning), ascii))
+        yield _hanging("! warning: ", clean(str(warning), ascii))
     if launch.unsaved and not launch.confirmed and launch.under_way:
-        yield Text.assemble(("! unsaved: ", "bold"), "what is on the screen is launched, not what the file says")
+        yield _hanging("! unsaved: ", "what is on the screen is launched, not what the file says")
     outcome = launch.outcome
     if isinstance(outcome, Failure):
         yield from _failure(launch, outcome, ascii)
@@ -51,7 +57,7 @@ def _lines(launch: Launch, ascii: bool) -> Iterator[Text]:
         yield from _table(("rank", "node", "expected", "share", "worker"), _ranks(launch), ascii)
 
 
-def _failure(launch: Launch, failure: Failure, ascii: bool) -> Iterator[Text]:
+def _failure(launch: Launch, failure: Failure, ascii: bool) -> Iterator[Text | Table]:
     if failure.interrupted:
         yield Text("It was cancelled, and everything was taken back." if launch.confirmed else "It was cancelled.")
         return
@@ -62,7 +68,7 @@ def _failure(launch: Launch, failure: Failure, ascii: bool) -> Iterator[Text]:
             yield Text(f"  | {clean(part, ascii)}", "dim")
     yield from _table(("node", "lacks", "needed", "free", "held by"), _shortages(failure), ascii)
     if hint := failure.hint:
-        yield Text.assemble(("hint: ", "bold"), clean(hint, ascii))
+        yield _hanging("hint: ", clean(hint, ascii))
     if not failure.details.get("lost") and not launch.dry_run:
         yield Text("Everything was taken back." if launch.confirmed else "Nothing was started.")
 
@@ -110,9 +116,9 @@ def _table(headings: Sequence[str], rows: Iterator[tuple[str, ...]], ascii: bool
     left = len(shown) - MOST_ROWS
     del shown[MOST_ROWS:]
     widths = [max(len(row[column]) for row in (headings, *shown)) for column in range(len(headings))]
-    yield Text(_row(headings, widths), "dim", no_wrap=True)
+    yield Text(_row(headings, widths), "dim", no_wrap=True, overflow="ellipsis")
     for row in shown:
-        yield Text(_row(row, widths), no_wrap=True)
+        yield Text(_row(row, widths), no_wrap=True, overflow="ellipsis")
     if left > 0:
         yield Text(f"and {left} more", "dim")
 

@@ -25,7 +25,7 @@ STEPS: list[dict[str, Any]] = [
         "step": "check",
         "nodes": [{"resource": "GPU", "needed": 2.0}, {"resource": "GPU", "needed": 1.0}],
         "groups": {"actor": 2},
-        "expected": [{"component": "actor", "rank": 0, "node": "10.0.0.1", "gpu_ids": ["0"]}],
+        "expected": [{"component": "actor", "rank": 0, "node": "10.0.0.1", "node_rank": 0, "gpu_ids": ["0"]}],
     },
     {"step": "reserve", "waiting_for": "node 0 needs 1 GPU"},
     {"step": "reserve", "bundles": 1},
@@ -62,7 +62,7 @@ def test_steps_are_narrated_and_ranks_are_data(capsys: pytest.CaptureFixture[str
     for step in STEPS:
         shown.show(step)
     out, err = capsys.readouterr()
-    assert out == "actor:0         10.0.0.1        GPU 0,1         0.8     pid 7\n"
+    assert out == "actor:0         node 0 10.0.0.1         GPU 0,1         0.8     pid 7\n"
     assert err.splitlines() == [
         "connect  10.0.0.1:6379, Ray 2.60.0, 2 nodes",
         "match    node 0 = 10.0.0.1 (8 GPUs), by RLINF_NODE_RANK",
@@ -86,7 +86,7 @@ def test_json_is_a_line_for_each_step_and_nothing_else(capsys: pytest.CaptureFix
 
 def test_a_dry_run_lists_what_is_expected(capsys: pytest.CaptureFixture[str]) -> None:
     screen(dry_run=True).show(STEPS[2])
-    assert capsys.readouterr().out == "actor:0         10.0.0.1        GPU 0 (expected)\n"
+    assert capsys.readouterr().out == "actor:0         node 0 10.0.0.1         GPU 0 (expected)\n"
 
 
 def test_a_failure_has_its_exit_code_and_its_lines(capsys: pytest.CaptureFixture[str]) -> None:

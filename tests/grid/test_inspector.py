@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from textwrap import dedent
 
 import pytest
@@ -223,10 +224,41 @@ def test_compact_is_four_lines_at_most(two_nodes: Plan) -> None:
         """
         node0 · GPU 2 · share 1.00 of 1.00 · 80.0/80 GiB · load 30% · simulated
         A actor rank 2  .80 · ← actor: 0-15  line 6 · ● alive pid 10 · GPU 2
-        R rollout rank 1  .20 · ← rollout: 0-15:0-7  line 7
+        R rollout rank 1  .20 · ← rollout: 0-15:0-7  line 7 · ✗ dead after 2 restarts: …
         """
     )
     assert [line for line, _ in found.targets] == [1, 2]
+
+
+def test_where_there_is_little_room_everybody_has_a_line(two_nodes: Plan) -> None:
+    """Who holds the memory comes last and is seen all the same."""
+    observation, history = watched()
+    look = partial(
+        inspect, two_nodes, Place(0, GPU, 2), locate=locate, width=110, observation=observation, history=history
+    )
+    whole = look()
+    rows = len(whole.lines) - 1
+    assert look(rows=rows + 1) == whole
+    found = look(rows=rows)
+    assert len(found.lines) <= rows
+    assert found.lines[-1] == whole.lines[-1]
+    shortened = shown(found).splitlines()
+    assert "A actor rank 2  .80     ← actor: 0-15  line 6 · ● alive pid 10 · GPU 2" in "\n".join(shortened)
+    assert [shortened[line][:1] for line, _ in found.targets] == ["A", "R"]
+
+
+@pytest.mark.parametrize("rows", range(1, 12))
+def test_what_is_left_out_is_counted(two_nodes: Plan, rows: int) -> None:
+    observation, history = watched()
+    look = partial(
+        inspect, two_nodes, Place(0, GPU, 2), locate=locate, width=60, observation=observation, history=history
+    )
+    most = len(look(rows=100).lines)
+    found = look(rows=rows)
+    assert len(found.lines) <= max(2, rows)
+    assert all(line < len(found.lines) - 1 for line, _ in found.targets) or len(found.lines) == most
+    if "more lines" in shown(found):
+        assert shown(found).splitlines()[-1].startswith("and ")
 
 
 def test_more_than_fits_a_compact_inspection_is_counted(make_plan: Build) -> None:

@@ -85,6 +85,19 @@ async def test_action_view_drift(desk: Desk, world: World) -> None:
         assert seat.main.table is None
 
 
+async def test_a_reason_that_is_too_long_says_that_it_goes_on(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", (80, 24), live=True) as seat:
+        observation = world.simulated(desk.sources[0].plan)
+        desk.sources[0].deliver(world.with_rank(observation, "rollout", 3, state="dead", reason="killed " * 20))
+        await seat.sees("1 drift")
+        for key, row in (("4", "R rollout:3 "), ("5", "! dead_rank ")):
+            await seat.press(key)
+            await seat.find("rollout:3" if key == "4" else "")
+            await seat.until(lambda row=row: any(row in line and "killed" in line for line in seat.lines), row)
+            (line,) = (line for line in seat.lines if row in line)
+            assert line.rstrip().endswith("…")
+
+
 async def test_action_view_groups(desk: Desk, world: World) -> None:
     async with desk.open("collocated", live=True) as seat:
         await seat.press("6")

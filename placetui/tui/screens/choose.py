@@ -55,6 +55,7 @@ class ChooseScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = self._title
+            box.border_subtitle = "enter chooses, escape goes back"
             if self._question:
                 yield Static(Content(self._question))
             yield OptionList(*(Option(answer_line(answer)) for answer in self._answers))

@@ -25,4 +25,5 @@ class DetailsScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog -tall") as box:
             box.border_title = self._title
+            box.border_subtitle = "arrows scroll, escape goes back"
             yield Static(self._text, markup=False)

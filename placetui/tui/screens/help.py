@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,6 +14,15 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from placetui.tui.actions import by_group, key_names
+
+EVERYWHERE = (
+    ("ctrl+p", "Find a command by its name."),
+    ("tab", "Move between the panels."),
+    ("click", "Look at a device; twice: go to its rule. On a key in the bottom line: press it."),
+    ("drag", "Select devices."),
+    ("wheel", "Scroll; with shift sideways."),
+)
+"""What is no action of ours, or done with the mouse."""
 
 
 class HelpScreen(ModalScreen[None]):
@@ -28,20 +38,22 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog -tall") as box:
             box.border_title = "keys"
-            yield Static(help_text(self._rebound, self._ascii), markup=False)
+            box.border_subtitle = "arrows scroll, escape goes back"
+            yield Static(help_table(self._rebound, self._ascii))
 
 
-def help_text(rebound: Mapping[str, str], ascii: bool) -> Text:
-    """Keys and sentences, by group."""
-    text = Text()
+def help_table(rebound: Mapping[str, str], ascii: bool) -> Table:
+    """Keys and sentences, by group; a sentence that needs several lines stays in its column."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, min_width=20)
+    table.add_column()
     for group, actions in by_group().items():
-        text.append(f"{group}\n", "bold")
+        table.add_row(Text(group, "bold"))
         for action in actions:
             keys = "  ".join(key_names(action, rebound, ascii))
-            text.append(f"  {keys:<20}", "bold")
-            text.append(f"{action.help}\n")
-        text.append("\n")
-    text.append("Mouse\n", "bold")
-    text.append("  click a device to inspect it, twice for its rule; the wheel scrolls, with shift sideways\n")
-    text.append("  ctrl+p opens the command palette; tab moves between the panels")
-    return text
+            table.add_row(Text(f"  {keys}", "bold"), Text(action.help))
+        table.add_row()
+    table.add_row(Text("Everywhere", "bold"))
+    for keys, sentence in EVERYWHERE:
+        table.add_row(Text(f"  {keys}", "bold"), Text(sentence))
+    return table

@@ -15,7 +15,7 @@ from textual.widgets import ContentSwitcher, Input, Label
 
 from placetui.grid import DENSITIES, Density, Drawing, Place, Run, Style, caption, clean, to_svg, to_text
 from placetui.grid.find import find
-from placetui.grid.inspector import Inspection, environment_lines, inspect
+from placetui.grid.inspector import Inspection, environment_lines, inspect, problem_lines
 from placetui.observe.alerts import NO_THRESHOLDS, Thresholds
 from placetui.placement.plan import GPU
 from placetui.placement.problems import Problem
@@ -190,7 +190,7 @@ class MainScreen(TableActions, EditActions):
             ascii=self._ascii,
         )
 
-    def _inspection(self, place: Place, width: int, *, compact: bool = False) -> Inspection:
+    def _inspection(self, place: Place, width: int, *, compact: bool = False, rows: int | None = None) -> Inspection:
         return inspect(
             self.session.plan,
             place,
@@ -202,6 +202,7 @@ class MainScreen(TableActions, EditActions):
             width=width,
             ascii=self._ascii,
             compact=compact,
+            rows=rows,
         )
 
     def _inspect(self) -> None:
@@ -209,8 +210,20 @@ class MainScreen(TableActions, EditActions):
         if panel.display and self.session.plan.nodes:
             width = max(20, panel.content_size.width)
             compact = self.size.height < 30
-            inspection = self._inspection(self.looked_at, width, compact=compact)
-            panel.show(self._with_row(inspection, width), self._palette)
+            above = self._row_lines(width)
+            rows = None if panel.room is None else panel.room - len(above)
+            found = self._wrong_here(width) or self._inspection(self.looked_at, width, compact=compact, rows=rows)
+            panel.show(Inspection([*above, *found.lines]), self._palette)
+
+    def _wrong_here(self, width: int) -> Inspection | None:
+        """The problem in the line of the text that the cursor is on."""
+        problem = self.query_one(YamlView).problem if self._showing == "yaml" else None
+        if problem is None:
+            return None
+        return Inspection(problem_lines(self.session.plan, problem, width, ascii=self._ascii))
+
+    def on_text_area_selection_changed(self) -> None:
+        self._inspect()
 
     # What widgets say
 

@@ -17,6 +17,8 @@ from textual.widgets.option_list import Option
 
 from placetui.grid import clean
 
+ABOUT = "Type to filter, or a path and enter."
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -46,7 +48,8 @@ class PickerScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -tall") as box:
             box.border_title = "open a file"
-            yield Static("Type to filter, or a path and enter.", classes="muted")
+            box.border_subtitle = "enter opens, escape goes back"
+            yield Static(ABOUT, id="picker-says", classes="muted", markup=False)
             yield Input(placeholder="path of a placement file", compact=True)
             yield OptionList()
 
@@ -61,6 +64,9 @@ class PickerScreen(ModalScreen[str | None]):
         listing = self.query_one(OptionList)
         listing.set_options(Option(self._line(choice)) for choice in self._shown)
         listing.highlighted = 0 if self._shown else None
+        nothing = words and not self._shown and not os.path.isfile(os.path.expanduser(words))
+        says = "No file in the list matches, and none has this path." if nothing else ABOUT
+        self.query_one("#picker-says", Static).update(says)
 
     def _line(self, choice: Choice) -> Text:
         text = Text(no_wrap=True)

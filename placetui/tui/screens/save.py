@@ -38,7 +38,10 @@ class SaveScreen(ModalScreen[bool]):
         with VerticalScroll(classes="dialog -tall") as box:
             box.border_title = self._title
             box.border_subtitle = self._keys
-            yield Static(difference_text(self._review.text, self._ascii), markup=False)
+            colors = self.app.theme_variables
+            yield Static(
+                difference_text(self._review.text, self._ascii, colors["success"], colors["error"]), markup=False
+            )
             yield Label(self._review.heading, classes="heading", markup=False)
             yield Static(clean_lines(self._review.moves, self._ascii), markup=False)
 
@@ -46,11 +49,12 @@ class SaveScreen(ModalScreen[bool]):
         self.dismiss(answer)
 
 
-def difference_text(lines: list[str], ascii: bool) -> Text:
-    """A unified difference in colours."""
+def difference_text(lines: list[str], ascii: bool, new: str, old: str) -> Text:
+    """A unified difference; what is new and what was old in these colours."""
+    styles = {"+": Style(color=new), "-": Style(color=old), "@": Style(dim=True)}
     text = Text()
     for line in lines[:MOST_LINES]:
-        style = {"+": Style(color="green"), "-": Style(color="red"), "@": Style(dim=True)}.get(line[:1], Style())
+        style = styles.get(line[:1], Style())
         text.append(f"{clean(line.rstrip(), ascii)}\n", style)
     if len(lines) > MOST_LINES:
         text.append(f"and {len(lines) - MOST_LINES} more lines\n", Style(dim=True))

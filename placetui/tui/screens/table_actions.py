@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rich.cells import cell_len
 from textual.widgets import ContentSwitcher, Input
 
-from placetui.grid import Place, clean
+from placetui.grid import Line, Place, clean
 from placetui.grid.flow import Flow
-from placetui.grid.inspector import Inspection
 from placetui.grid.pen import Pen
 from placetui.grid.tables import TablePen, row_lines
 from placetui.observe.columns import FIELDS, LARGEST_FIRST, ORDERS, Sorting, TableName, haystack, place_of
@@ -116,7 +115,7 @@ class TableActions(LiveScreen, FindActions):
         rows, total = self._rows(looking)
         view.show(
             Table(
-                self._pen_for(view.size.width),
+                self._pen_for(view.scrollable_content_region.width),
                 rows,
                 looking.sorting,
                 clean(self._caption(looking, len(rows), total), self._ascii),
@@ -125,6 +124,9 @@ class TableActions(LiveScreen, FindActions):
             self._palette,
             anew=anew,
         )
+
+    def on_table_view_resized(self) -> None:
+        self._fill_table()
 
     def _rows(self, looking: Looking) -> tuple[list[Any], int]:
         """What is to be shown, and how much there is in all."""
@@ -226,7 +228,9 @@ class TableActions(LiveScreen, FindActions):
             super().action_sort()
             return
         # Who types fast sorts before there is anything to see.
-        columns = [slot.column.name for slot in self._pen_for(view.size.width or self.size.width).slots]
+        columns = [
+            slot.column.name for slot in self._pen_for(view.scrollable_content_region.width or self.size.width).slots
+        ]
         now = self.looking[self.table_name].sorting.column
         place = columns.index(now) + 1 if now in columns else 0
         self._sort_table(columns[place % len(columns)])
@@ -283,14 +287,10 @@ class TableActions(LiveScreen, FindActions):
         place = None if view is None or view.row is None else self._place_of(view.row)
         return place or self.grid.emphasis.cursor
 
-    def _with_row(self, inspection: Inspection, width: int) -> Inspection:
-        """What is known of a place, with all that the row of the table says before it."""
+    def _row_lines(self, width: int) -> list[Line]:
+        """All that the row of the table says, which stands before what is known of its place."""
         row = self.table.row if self.table is not None else None
-        if row is None:
-            return inspection
-        return Inspection(
-            [*row_lines(Flow(Pen(self.session.plan, self._ascii, cell_len), width), row), *inspection.lines]
-        )
+        return [] if row is None else row_lines(Flow(Pen(self.session.plan, self._ascii, cell_len), width), row)
 
     def _place_of(self, row: Any) -> Place | None:
         found, nodes = place_of(row), self.session.plan.nodes

@@ -46,6 +46,7 @@ class WhatIfScreen(ModalScreen[WhatIf | None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog -tall", can_focus=False) as box:
             box.border_title = self._title
+            box.border_subtitle = "enter tries it, tab moves on, escape goes back"
             with Horizontal(classes="fields"):
                 yield Label("nodes")
                 yield Input(str(self._now.nodes), type="integer", id="nodes", compact=True)
@@ -59,7 +60,6 @@ class WhatIfScreen(ModalScreen[WhatIf | None]):
                     yield Label("mode", classes="heading")
                     yield OptionList(*(Option(name) for name in self._modes), id="mode")
             yield Static("", id="advice")
-            yield Label("enter tries it, tab moves between the fields, escape leaves all as it is", classes="muted")
 
     def on_mount(self) -> None:
         for field in self.query(Input):

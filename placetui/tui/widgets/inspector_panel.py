@@ -20,6 +20,12 @@ class InspectorPanel(Widget):
     _lines: Sequence[Line] = ()
     _palette: GridPalette | None = None
 
+    @property
+    def room(self) -> int | None:
+        """Lines that fit where it is as high as it may be."""
+        most = self.styles.max_height
+        return None if most is None else int(most.value) - self.gutter.height
+
     def show(self, inspection: Inspection, palette: GridPalette) -> None:
         """Write what is known."""
         before, self._lines = self._lines, inspection.lines

@@ -81,6 +81,10 @@ class TableView(ScrollView, can_focus=True):
 
         column: str
 
+    @dataclass
+    class Resized(Message):
+        """There is another width to draw rows for."""
+
     def __init__(self, *, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name=name, id=id, classes=classes)
         self.table: Table | None = None
@@ -226,6 +230,9 @@ class TableView(ScrollView, can_focus=True):
     def action_jump(self) -> None:
         if self.row is not None:
             self.post_message(self.Chosen(self.row))
+
+    def on_resize(self) -> None:
+        self.post_message(self.Resized())
 
     # The mouse
 

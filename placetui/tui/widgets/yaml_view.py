@@ -69,6 +69,11 @@ class YamlView(TextArea):
         self.refresh()
 
     @property
+    def problem(self) -> Problem | None:
+        """What is wrong in the line of the cursor."""
+        return self._marked.get(self.cursor_location[0])
+
+    @property
     def typed(self) -> bool:
         """Whether the user changed the text since it was shown."""
         return self.text != self._given_here
