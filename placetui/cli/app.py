@@ -59,6 +59,13 @@ def run(arguments: Sequence[str]) -> int:
         print("placetui: the dashboard needs a terminal", file=sys.stderr)
         print("  hint: `placetui show FILE` prints the grid, `placetui check FILE` its problems", file=sys.stderr)
         return exits.USAGE
+    if os.environ.get("TERM") in ("dumb", "unknown") and not os.environ.get("TEXTUAL_DRIVER"):
+        print(f"placetui: TERM is `{os.environ['TERM']}`, a terminal without a screen", file=sys.stderr)
+        print("  hint: set TERM=xterm-256color if yours has one, or use `placetui show FILE`", file=sys.stderr)
+        return exits.USAGE
+    if args.theme and (wrong := _wrong_theme(args.theme)):
+        print(f"placetui: {wrong}", file=sys.stderr)
+        return exits.USAGE
     if args.file and not new:
         state.update(lambda remembered: remembered.opened(args.file))
     from placetui.tui.actions import ACTIONS
@@ -155,6 +162,18 @@ def _options(
         new=new,
         source_for=source_for,
     )
+
+
+def _wrong_theme(name: str) -> str:
+    """What is wrong with a theme that was asked for; empty if it is there."""
+    from difflib import get_close_matches
+
+    from placetui.tui.themes import load_themes, theme_names
+
+    names = theme_names(load_themes(locations.themes_dir())[0])
+    near = get_close_matches(name, names, 1)
+    hint = f"did you mean `{near[0]}`?" if near else f"the themes are {', '.join(names)}"
+    return "" if name in names else f"there is no theme `{name}`\n  hint: {hint}"
 
 
 def _source_for(bridge: Bridge | None, recording: Recording | None) -> Callable[[Plan], ClusterSource] | None:

@@ -13,7 +13,9 @@ SHELLS = ("bash", "zsh", "fish")
 def run(arguments: Sequence[str]) -> int:
     """Run the command."""
     parser = command_parser("completion", "Print a script with which your shell completes commands and options.")
-    parser.add_argument("shell", choices=SHELLS, help="for example: source <(placetui completion bash)")
+    parser.add_argument(
+        "shell", metavar="|".join(SHELLS), choices=SHELLS, help="for example: source <(placetui completion bash)"
+    )
     args = parser.parse_args(arguments)
     from placetui.cli import shells
     from placetui.cli.grammar import grammar

@@ -21,6 +21,7 @@ def run(arguments: Sequence[str]) -> int:
     parser = command_parser("config", "Where your settings are, what they are, and what is wrong with them.")
     parser.add_argument(
         "what",
+        metavar="path|print|validate",
         choices=("path", "print", "validate"),
         help="path: where the file is; print: a complete file with your values and all explanations; "
         "validate: what is wrong in it and in your themes",

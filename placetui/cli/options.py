@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
+from placetui.cli import exits
 from placetui.document import Document, DocumentError, Wishes, parse_override, plan_document, read_cluster_option
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Problem
@@ -34,6 +35,14 @@ class CommandParser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, description: str) -> None:
         super().__init__(prog, description=description, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Wrong usage: one sentence and a hint, as everywhere."""
+        from placetui.cli.usage import explain
+
+        sentence, hint = explain(message, self)
+        print(f"{self.prog}: {sentence}", f"  hint: {hint}", sep="\n", file=sys.stderr)
+        sys.exit(exits.USAGE)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if args and isinstance(args[0], _Question):

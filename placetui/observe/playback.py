@@ -75,7 +75,9 @@ class Recording:
         try:
             header = next(self._members(0), None)
         except OSError as problem:
-            raise RecordingError(f"{self.path}: {problem.strerror or problem}") from problem
+            missing = isinstance(problem, FileNotFoundError)
+            said = f"there is no file `{self.path}`" if missing else f"{self.path}: {problem.strerror or problem}"
+            raise RecordingError(said) from problem
         except RecordingError:
             header = None
         _check_header(self.path, header)

@@ -114,7 +114,7 @@ class Dashboard(LiveActions):
     def _choose_theme(self) -> None:
         wanted = self.options.theme or DEFAULT_THEME
         if wanted not in self.available_themes:
-            self.notify(f"there is no theme {wanted!r}", severity="warning", markup=False)
+            self.notify(f"there is no theme `{wanted}`", severity="warning", markup=False)
             wanted = DEFAULT_THEME
         self.theme = wanted
 

@@ -204,7 +204,8 @@ def test_a_mistyped_command(run: Run) -> None:
 def test_wrong_usage(run: Run, arguments: list[str]) -> None:
     said = run(*arguments)
     assert said.code == 2
-    assert said.err.startswith("usage: placetui check")
+    assert said.err.startswith("placetui check: ")
+    assert said.err.splitlines()[1].startswith("  hint: usage: placetui check [options] FILE [FILE ...]")
 
 
 def test_help_and_version(run: Run) -> None:

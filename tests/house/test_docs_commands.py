@@ -1,7 +1,8 @@
 """Every command and every piece of Python in the documentation works as it stands there.
 
 Lines of `sh` blocks run one after the other in a folder with what they speak of, on a machine with eight GPUs. What
-needs a cluster, a terminal or the network cannot run there: such commands are held against the parser of the command.
+needs a cluster, a terminal or the network cannot run there: such commands are held against the parser of the command,
+and `test_docs_on_ray.py` runs them on a cluster.
 A block whose first line says `# not run: …` is left out, for the reason that every reader sees.
 """
 
@@ -9,19 +10,17 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from placetui.cli import app
-from placetui.cli.main import COMMANDS
 from placetui.cli.options import parser_of
+from tests.house.documents import NOT_RUN, blocks, command_of, lines, words
 from tests.telemetry.standin import StandIn
 
 ROOT = Path(__file__).parents[2]
@@ -47,36 +46,8 @@ ON_A_CLUSTER = ("up", "ps", "down", "call", "logs", "serve")
 ELSEWHERE = ("make", "pip", "pipx", "uvx", "uv", "apt", "sudo", "ssh", "source", "python", "ray", ".ci/run")
 """Commands that set things up, or need a network: only those of make can be checked, by their targets."""
 
-NOT_RUN = "# not run:"
 ON_RAY = "python.md"
 """Its blocks belong together and need a cluster: `tests/runtime/test_programs.py` runs them there."""
-
-
-def blocks(language: str) -> list[tuple[str, str]]:
-    fence = re.compile(rf"^```{language}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-    return [
-        (f"{path.name}-{number}", text)
-        for path in DOCUMENTS
-        for number, text in enumerate(fence.findall(path.read_text(encoding="utf-8")), 1)
-    ]
-
-
-def lines(block: str) -> Iterator[str]:
-    """The commands of a block."""
-    for line in block.replace("\\\n", " ").splitlines():
-        if line.strip() and not line.lstrip().startswith("#"):
-            yield line
-
-
-def words(line: str) -> list[str]:
-    first, *others = shlex.split(line, comments=True)
-    return [first.removeprefix(".venv/bin/"), *others]
-
-
-def command_of(line: str) -> str:
-    """The command of placetui that a line begins with; empty for the dashboard."""
-    first = words(line)[1:2]
-    return first[0] if first and first[0] in COMMANDS else ""
 
 
 def can_run(line: str) -> bool:
@@ -128,7 +99,7 @@ def sandbox(tmp_path: Path, standin: StandIn) -> tuple[Path, dict[str, str]]:
     return folder, {**standin.environment, "PATH": path, "PYTHONUTF8": "1", "TERM": "dumb"}
 
 
-@pytest.mark.parametrize(("name", "block"), blocks("sh"), ids=lambda value: value if len(value) < 40 else "")
+@pytest.mark.parametrize(("name", "block"), blocks("sh", DOCUMENTS), ids=lambda value: value if len(value) < 40 else "")
 def test_commands_of_the_documentation(name: str, block: str, sandbox: tuple[Path, dict[str, str]]) -> None:
     if block.startswith(NOT_RUN):
         pytest.skip(block.splitlines()[0].removeprefix(NOT_RUN).strip())
@@ -162,7 +133,9 @@ def test_commands_of_the_documentation(name: str, block: str, sandbox: tuple[Pat
             assert "Traceback" not in done.stderr, line
 
 
-@pytest.mark.parametrize(("name", "block"), blocks("python"), ids=lambda value: value if len(value) < 40 else "")
+@pytest.mark.parametrize(
+    ("name", "block"), blocks("python", DOCUMENTS), ids=lambda value: value if len(value) < 40 else ""
+)
 def test_python_of_the_documentation(name: str, block: str, sandbox: tuple[Path, dict[str, str]]) -> None:
     folder, environment = sandbox
     compile(block, name, "exec")

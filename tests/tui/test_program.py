@@ -34,7 +34,7 @@ UNKNOWN = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p|\x1b_.*?\x
 class Terminal:
     """A terminal with a program in it."""
 
-    def __init__(self, *arguments: str, size: tuple[int, int] = (120, 36)) -> None:
+    def __init__(self, *arguments: str, size: tuple[int, int] = (120, 36), **environment: str) -> None:
         self.screen = pyte.Screen(*size)
         self.output = b""
         self._stream = pyte.ByteStream(self.screen)
@@ -47,7 +47,7 @@ class Terminal:
             stdout=self.slave,
             stderr=self.slave,
             cwd=ROOT,
-            env={**os.environ, "RAY_ADDRESS": NOBODY, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"},
+            env={**os.environ, "RAY_ADDRESS": NOBODY, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **environment},
             start_new_session=True,
         )
         self.lock = threading.Lock()
@@ -148,8 +148,8 @@ def _whole(data: bytes) -> tuple[bytes, bytes]:
 
 
 @contextmanager
-def terminal(*arguments: str, size: tuple[int, int] = (120, 36)) -> Iterator[Terminal]:
-    opened = Terminal(*arguments, size=size)
+def terminal(*arguments: str, size: tuple[int, int] = (120, 36), **environment: str) -> Iterator[Terminal]:
+    opened = Terminal(*arguments, size=size, **environment)
     try:
         yield opened
     finally:
@@ -187,6 +187,23 @@ def test_a_session_with_the_simulated_cluster() -> None:
         assert desk.ends() == 0
         desk.is_clean()
         desk.until(lambda: all(map(is_gone, children)), "the child ended")
+
+
+def test_a_terminal_without_a_screen_is_told_so() -> None:
+    with terminal(str(SAMPLE), TERM="dumb") as desk:
+        assert desk.ends() == 2
+        desk.sees("placetui: TERM is `dumb`, a terminal without a screen", "hint: set TERM=xterm-256color")
+        assert b"\x1b" not in desk.output
+
+
+@pytest.mark.parametrize(
+    ("theme", "hint"), [("placetui-drak", "did you mean `placetui-dark`?"), ("zz", "the themes are placetui-")]
+)
+def test_a_theme_that_is_not_there_is_told_before_anything_is_painted(theme: str, hint: str) -> None:
+    with terminal(str(SAMPLE), "--theme", theme) as desk:
+        assert desk.ends() == 2
+        desk.sees(f"placetui: there is no theme `{theme}`", hint)
+        assert b"\x1b[?1049h" not in desk.output
 
 
 @pytest.mark.parametrize("keys", ["\x03", "/act\x03", "w\x03", "o\x03"], ids=["grid", "find", "dialog", "picker"])

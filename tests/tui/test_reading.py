@@ -299,6 +299,11 @@ async def test_the_problem_of_a_line_is_told_in_full_below(desk: Desk) -> None:
         await seat.sees("node0 · GPU 0")
 
 
+async def test_a_file_without_a_plan_says_why_there_is_nothing_to_see(desk: Desk) -> None:
+    async with desk.open(desk.write(""), (80, 24)) as seat:
+        await seat.sees("error[empty_file]: the file is empty", "hint: a placement file begins with")
+
+
 async def test_the_grid_follows_what_happened_behind_the_yaml(desk: Desk) -> None:
     """The grid is hidden then, and has no size."""
     async with desk.open("heterogeneous") as seat:

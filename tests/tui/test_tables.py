@@ -90,12 +90,15 @@ async def test_a_reason_that_is_too_long_says_that_it_goes_on(desk: Desk, world:
         observation = world.simulated(desk.sources[0].plan)
         desk.sources[0].deliver(world.with_rank(observation, "rollout", 3, state="dead", reason="killed " * 20))
         await seat.sees("1 drift")
-        for key, row in (("4", "R rollout:3 "), ("5", "! dead_rank ")):
-            await seat.press(key)
-            await seat.find("rollout:3" if key == "4" else "")
-            await seat.until(lambda row=row: any(row in line and "killed" in line for line in seat.lines), row)
-            (line,) = (line for line in seat.lines if row in line)
-            assert line.rstrip().endswith("…")
+
+        def cut(row: str) -> bool:
+            return any(row in line and "killed" in line and line.rstrip().endswith("…") for line in seat.lines)
+
+        await seat.press("4")
+        await seat.find("rollout:3")
+        await seat.until(lambda: cut("R rollout:3 "))
+        await seat.press("5")
+        await seat.until(lambda: cut("! dead_rank "))
 
 
 async def test_action_view_groups(desk: Desk, world: World) -> None:

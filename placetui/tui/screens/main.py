@@ -15,7 +15,7 @@ from textual.widgets import ContentSwitcher, Input, Label
 
 from placetui.grid import DENSITIES, Density, Drawing, Place, Run, Style, caption, clean, to_svg, to_text
 from placetui.grid.find import find
-from placetui.grid.inspector import Inspection, environment_lines, inspect, problem_lines
+from placetui.grid.inspector import Inspection, environment_lines, inspect
 from placetui.observe.alerts import NO_THRESHOLDS, Thresholds
 from placetui.placement.plan import GPU
 from placetui.placement.problems import Problem
@@ -207,20 +207,17 @@ class MainScreen(TableActions, EditActions):
 
     def _inspect(self) -> None:
         panel = self.query_one(InspectorPanel)
-        if panel.display and self.session.plan.nodes:
+        if panel.display and not self.session.plan.nodes:
+            width = max(20, panel.content_size.width)
+            wrong = self._wrong_here(width) or self._problem_lines(self.session.problems[:1], width)
+            panel.show(wrong, self._palette)
+        elif panel.display:
             width = max(20, panel.content_size.width)
             compact = self.size.height < 30
             above = self._row_lines(width)
             rows = None if panel.room is None else panel.room - len(above)
             found = self._wrong_here(width) or self._inspection(self.looked_at, width, compact=compact, rows=rows)
             panel.show(Inspection([*above, *found.lines]), self._palette)
-
-    def _wrong_here(self, width: int) -> Inspection | None:
-        """The problem in the line of the text that the cursor is on."""
-        problem = self.query_one(YamlView).problem if self._showing == "yaml" else None
-        if problem is None:
-            return None
-        return Inspection(problem_lines(self.session.plan, problem, width, ascii=self._ascii))
 
     def on_text_area_selection_changed(self) -> None:
         self._inspect()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 from textual.widgets import TextArea
 
 from placetui.grid import clean
+from placetui.grid.inspector import Inspection, problem_lines
 from placetui.placement.edit_types import Operation, Refusal, WriteRule
+from placetui.placement.problems import Problem
 from placetui.tui.screens.save_actions import SaveActions
 from placetui.tui.session import Session
 from placetui.tui.widgets.rule_bar import RuleBar
@@ -32,6 +35,9 @@ class TextActions(SaveActions):
         @property
         def grid(self) -> GridView: ...
 
+        @property
+        def _showing(self) -> str: ...
+
         async def _show_yaml(self) -> YamlView: ...
 
     def _edit(self, operation: Operation) -> None:
@@ -53,6 +59,17 @@ class TextActions(SaveActions):
         if typed is not None:
             self._after_edit(self.editor.type(self.session, typed))
             self.query_one(YamlView).show(self.session.text, self.session.problems)
+
+    # What is wrong
+
+    def _wrong_here(self, width: int) -> Inspection | None:
+        """The problem in the line of the text that the cursor is on."""
+        problem = self.query_one(YamlView).problem if self._showing == "yaml" else None
+        return None if problem is None else self._problem_lines([problem], width)
+
+    def _problem_lines(self, problems: Sequence[Problem], width: int) -> Inspection:
+        found = (problem_lines(self.session.plan, one, width, ascii=self._ascii) for one in problems)
+        return Inspection([line for lines in found for line in lines])
 
     # A rule in place
 
