@@ -115,7 +115,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add everything that the dashboard understands."""
-    parser.add_argument("file", nargs="?", metavar="FILE", help="a placement file; without it, choose one")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="a placement file; without it, the cluster as it is, or else a file to choose",
+    )
     add_plan_options(parser)
     add_address(parser, local=True)
     parser.add_argument("--no-sample", action="store_true", help="start no samplers on the cluster's nodes")

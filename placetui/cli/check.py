@@ -21,7 +21,7 @@ from placetui.placement.problems import Problem, count
 def run(arguments: Sequence[str]) -> int:
     """Run the command."""
     parser = command_parser("check", "Say what is wrong in placement files: all problems, with place and hint.")
-    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="placement files")
     add_plan_options(parser)
     parser.add_argument("--json", action="store_true", help="print problems as JSON")
     parser.add_argument("--strict", action="store_true", help="warnings count as problems")

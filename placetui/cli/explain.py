@@ -25,7 +25,7 @@ from placetui.placement.wording import one_line
 def run(arguments: Sequence[str]) -> int:
     """Run the command."""
     parser = command_parser("explain", "Say why a rank is where it is, who is on a device, or where a component is.")
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="a placement file")
     parser.add_argument(
         "what",
         nargs="+",

@@ -63,7 +63,9 @@ def grammar() -> Mapping[str, Command]:
 
 def _command(name: str, summary: str, parser: argparse.ArgumentParser) -> Command:
     words = [_word(action) for action in parser._actions if action.help != argparse.SUPPRESS]
-    usage = " ".join(parser.format_usage().split()).removeprefix("usage: ")
+    # Several lines only where there are several ways to call it.
+    lines = parser.usage.splitlines() if parser.usage else [parser.format_usage().removeprefix("usage: ")]
+    usage = "\n".join(" ".join(line.split()) for line in lines)
     return Command(
         name,
         summary,

@@ -15,6 +15,13 @@ EXITS = (
     ("130", "interrupted"),
 )
 
+ENVIRONMENT = (
+    ("RAY_ADDRESS", "the cluster, where no --address names one; `local`: look for none"),
+    ("NO_COLOR", "if it is set, nothing is coloured"),
+    ("PYTHONPATH", "where the ranks that `up` starts look for worker classes, too"),
+    ("XDG_CONFIG_HOME, XDG_STATE_HOME", "where the files below are, instead of in your home directory"),
+)
+
 FILES = (
     ("~/.config/placetui/config.yaml", "your settings; `placetui config print` prints one to start from"),
     ("~/.config/placetui/themes/", "your own themes"),
@@ -32,7 +39,7 @@ def _lines() -> Iterator[str]:
     yield f'.TH PLACETUI 1 "" "placetui {__version__}" "User Commands"'
     yield from (".SH NAME", "placetui \\- see, check and launch which process sits on which GPU of a Ray cluster")
     yield ".SH SYNOPSIS"
-    yield "\n.PP\n".join(_text(command.usage) for command in commands.values())
+    yield "\n.PP\n".join("\n.br\n".join(map(_text, command.usage.splitlines())) for command in commands.values())
     yield ".SH DASHBOARD"
     yield from _command(commands[""])
     yield ".SH COMMANDS"
@@ -42,6 +49,8 @@ def _lines() -> Iterator[str]:
             yield from _command(command)
     yield ".SH EXIT STATUS"
     yield from _table(EXITS)
+    yield ".SH ENVIRONMENT"
+    yield from _table(ENVIRONMENT)
     yield ".SH FILES"
     yield from _table(FILES)
 

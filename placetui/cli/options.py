@@ -34,7 +34,8 @@ class CommandParser(argparse.ArgumentParser):
     """A parser in the house style: no abbreviations, so that new options never change old calls."""
 
     def __init__(self, prog: str, description: str) -> None:
-        super().__init__(prog, description=description, allow_abbrev=False)
+        super().__init__(prog, description=description, allow_abbrev=False, add_help=False)
+        self.add_argument("-h", "--help", action="help", help="print this")
 
     def error(self, message: str) -> NoReturn:
         """Wrong usage: one sentence and a hint, as everywhere."""
@@ -67,7 +68,12 @@ def parser_of(run: Callable[[Sequence[str]], int]) -> argparse.ArgumentParser:
 def add_plan_options(parser: argparse.ArgumentParser) -> None:
     """Add --cluster, --mode and --set."""
     parser.add_argument("--cluster", metavar="NxG|FILE", help="nodes x GPUs per node, or a file with a topology")
-    parser.add_argument("--mode", choices=MODES, help="how the file is read; by default what the file says")
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        metavar="MODE",
+        help=f"how the file is read, instead of what the file says: {', '.join(MODES)}",
+    )
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides", help="override a value of the file"
     )

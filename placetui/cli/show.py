@@ -56,7 +56,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = command_parser("show", "Draw which rank is on which device. The same input gives the same bytes.")
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="a placement file")
     add_plan_options(parser)
     parser.add_argument("--format", choices=("text", "json", "svg"), default="text")
     parser.add_argument("--density", choices=DENSITIES, default="full", help="how much room a device gets")

@@ -81,7 +81,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = command_parser(
         "up", "Reserve the planned devices, start every rank on its own, and wait until all are alive."
     )
-    parser.add_argument("file", metavar="FILE")
+    parser.add_argument("file", metavar="FILE", help="a placement file")
     add_plan_options(parser)
     add_address(parser, local=True)
     parser.add_argument("--job", type=_name, metavar="NAME", help="name of the job; by default that of the file")

@@ -118,7 +118,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("skip_on", "right_curly_bracket", "minute on", "Go on a minute in a recording.", "Live", "app"),
     Action("skip_back", "left_curly_bracket", "minute back", "Go back a minute in a recording.", "Live", "app"),
     Action("seek", "T", "go to", "Go to a time in a recording.", "Live", "app"),
-    Action("launch", "L", "launch", "Launch what is on the screen, or look at a launch.", "Jobs", "app"),
+    Action("launch", "L", "launch", "Launch what is on the screen, or look at a launch.", "Jobs", "app", footer=True),
     Action("jobs", "J", "jobs", "List the jobs of the cluster; look at one, or stop it.", "Jobs", "app"),
     Action("stop_job", "X", "stop job", "Stop the job that is looked at.", "Jobs", "app"),
     Action("call", "C", "call", "Call a method on all ranks of a component.", "Jobs", "app"),
