@@ -45,7 +45,7 @@ def test_wrong_usage(
         main([*COMMANDS[command], "--address", address])
     out, err = capsys.readouterr()
     assert (done.value.code, out) == (2, "")
-    assert "argument --address: `" in err
+    assert "--address: `" in err
     assert says in err
     # A child process begins with its log.
     assert not list(tmp_path.iterdir())

@@ -30,9 +30,9 @@ MODES = "component, hybrid, model_parallel, model_parallel_eval, multi_agent and
         ("show f --width 3", "placetui show: --width: a number of columns from 20 on, not `3`", "usage: "),
         ("logs job actor", "placetui logs: a rank such as actor:3, not `actor`", "JOB COMPONENT:RANK"),
         ("import-slime", "placetui import-slime: give slime's arguments after --", "usage: placetui import-slime -- "),
-        ("ps --address zz", "placetui ps: --address: an address such as 10.0.0.1:6379, not `zz`", "usage: "),
-        ("up f --address h:0", "placetui up: --address: an address such as 10.0.0.1:6379, not `h:0`", "usage: "),
-        ("top --address ray://h:1", "placetui top: --address: `ray://h:1` is Ray's client server", "usage: "),
+        ("ps --address zz", "placetui ps: --address: `zz` is not HOST:PORT", "usage: "),
+        ("up f --address h:0", "placetui up: --address: `h:0` is not HOST:PORT", "usage: "),
+        ("top --address ray://h:1", "placetui top: --address: `ray://h:1` is an address of Ray's client server", "usage: "),
     ],
 )
 def test_wrong_usage(typed: str, sentence: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
