@@ -32,7 +32,11 @@ MODES = "component, hybrid, model_parallel, model_parallel_eval, multi_agent and
         ("import-slime", "placetui import-slime: give slime's arguments after --", "usage: placetui import-slime -- "),
         ("ps --address zz", "placetui ps: --address: `zz` is not HOST:PORT", "usage: "),
         ("up f --address h:0", "placetui up: --address: `h:0` is not HOST:PORT", "usage: "),
-        ("top --address ray://h:1", "placetui top: --address: `ray://h:1` is an address of Ray's client server", "usage: "),
+        (
+            "top --address ray://h:1",
+            "placetui top: --address: `ray://h:1` is an address of Ray's client server",
+            "usage: ",
+        ),
     ],
 )
 def test_wrong_usage(typed: str, sentence: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,6 +25,7 @@ from placetui.observe.playback import Recording, RecordingError, read_recording
 from placetui.observe.ports import Status, Update
 from placetui.observe.recording import Recorded, Recorder
 from placetui.observe.simulate import Simulation, SimulationOptions
+from tests.sources import SpokenFor
 
 LAYOUT = Layout(
     tuple(LayoutNode(f"node{rank}", f"10.0.0.{rank}", 4) for rank in range(3)),
@@ -190,27 +191,12 @@ def test_a_recorder_that_is_killed_loses_a_few_seconds(tmp_path: Path) -> None:
     assert read.problem == f"cut off after {len(played)} observations"
 
 
-class Fake:
-    """A source, and one who looks."""
-
-    name = "nvml"
-    interval, paused, closed = 1.0, False, False
+class Looker:
+    """One who looks."""
 
     def __init__(self) -> None:
         self.seen: list[Observation] = []
         self.said: list[Status] = []
-
-    def start(self, subscriber: Recorded) -> None:
-        self.subscriber = subscriber
-
-    def set_interval(self, seconds: float) -> None:
-        self.interval = seconds
-
-    def set_paused(self, paused: bool) -> None:
-        self.paused = paused
-
-    def close(self) -> None:
-        self.closed = True
 
     def updated(self, update: Update) -> None:
         self.seen.append(update.observation)
@@ -220,8 +206,8 @@ class Fake:
 
 
 def test_recording_passes_everything_on(tmp_path: Path) -> None:
-    source, looker = Fake(), Fake()
-    recorded = Recorded(source, Recorder(tmp_path / "r"))  # type: ignore[arg-type]
+    source, looker = SpokenFor(), Looker()
+    recorded = Recorded(source, Recorder(tmp_path / "r"))
     recorded.start(looker)
     recorded.status_changed(Status("connected"))
     recorded.updated(Update(Observation(0.0, "nvml"), frozenset()))
@@ -230,7 +216,7 @@ def test_recording_passes_everything_on(tmp_path: Path) -> None:
     recorded.set_paused(True)
     recorded.set_interval(5.0)
     recorded.close()
-    assert (source.closed, recorded.paused, recorded.interval, recorded.name) == (True, True, 5.0, "nvml")
+    assert (source.closed, recorded.paused, recorded.interval, recorded.name) == (True, True, 5.0, "simulated")
     assert looker.seen[1:] == MANY[:3]
     assert list(read_recording(tmp_path / "r")) == MANY[:3]
 
@@ -238,11 +224,11 @@ def test_recording_passes_everything_on(tmp_path: Path) -> None:
 def test_a_full_disk_is_said_once_and_looking_goes_on() -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("needs /dev/full")
-    source, looker = Fake(), Fake()
+    source, looker = SpokenFor(), Looker()
     with TemporaryDirectory() as folder:
         recorder = Recorder(Path(folder) / "r")
         os.dup2(os.open("/dev/full", os.O_WRONLY), recorder._file.fileno())
-        recorded = Recorded(source, recorder)  # type: ignore[arg-type]
+        recorded = Recorded(source, recorder)
         recorded.start(looker)
         for one in observations(400):
             recorded.updated(Update(one, frozenset()))

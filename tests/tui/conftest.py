@@ -21,8 +21,7 @@ from textual.widgets import Input
 
 from placetui.document import Wishes
 from placetui.observe.layout import layout_of
-from placetui.observe.model import Observation, Source
-from placetui.observe.ports import Link, Status, Subscriber, Update
+from placetui.observe.model import Observation
 from placetui.observe.simulate import Simulation, SimulationOptions
 from placetui.placement.plan import Plan
 from placetui.tui.app import Dashboard, Options
@@ -30,12 +29,13 @@ from placetui.tui.screens.main import MainScreen
 from placetui.tui.session import Session
 from placetui.tui.widgets.grid_view import GridView
 from placetui.tui.widgets.yaml_view import YamlView
+from tests.sources import SpokenFor
 
 SAMPLES = Path(__file__).parents[2] / "sample_configs"
 # Read at import: the environment of a test is emptied.
 UPDATE = bool(os.environ.get("PLACETUI_UPDATE_GOLDENS"))
-PATIENCE = 10.0
-"""Seconds until something that has to happen counts as missing."""
+PATIENCE = 60.0
+"""Seconds until something that has to happen counts as missing, also on a machine that is busy with other things."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -48,39 +48,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-class FakeSource:
-    """A cluster that the test speaks for."""
-
-    name: Source = "simulated"
+class FakeSource(SpokenFor):
+    """The cluster behind a plan."""
 
     def __init__(self, plan: Plan) -> None:
+        super().__init__()
         self.plan = plan
-        self.interval = 0.0
-        self.paused = False
-        self.closed = False
-        self._subscriber: Subscriber | None = None
-
-    def start(self, subscriber: Subscriber) -> None:
-        self._subscriber = subscriber
-
-    def set_interval(self, seconds: float) -> None:
-        self.interval = seconds
-
-    def set_paused(self, paused: bool) -> None:
-        self.paused = paused
-
-    def close(self) -> None:
-        self.closed = True
-
-    def deliver(self, observation: Observation) -> None:
-        """Let the dashboard see something."""
-        assert self._subscriber is not None
-        self._subscriber.updated(Update(observation, frozenset()))
-
-    def say(self, link: Link, message: str = "") -> None:
-        """Change the link."""
-        assert self._subscriber is not None
-        self._subscriber.status_changed(Status(link, message))
 
 
 def simulated(plan: Plan, seconds: float = 12.0) -> Observation:

@@ -27,14 +27,14 @@ from textual.screen import Screen
 
 from placetui.document import Wishes
 from placetui.observe.layout import layout_of
-from placetui.observe.model import Source
-from placetui.observe.ports import Status, Subscriber, Update
+from placetui.observe.ports import Status
 from placetui.observe.simulate import Simulation, SimulationOptions
 from placetui.placement.plan import Plan
 from placetui.tui.actions import ACTIONS
 from placetui.tui.app import Dashboard, Options
 from placetui.tui.screens.picker import Choice
 from placetui.tui.session import Session
+from tests.sources import SpokenFor
 
 SIZES = [(120, 36), (80, 24), (200, 60), (100, 30), (60, 16), (40, 10), (20, 5)]
 LEAVING = frozenset({"q", "ctrl+c", "ctrl+q"})
@@ -109,39 +109,22 @@ class Painted(Dashboard):
         ]
 
 
-class SimulatedSource:
+class SimulatedSource(SpokenFor):
     """A cluster whose news come when the monkey wants."""
 
-    name: Source = "simulated"
-    interval = 1.0
-    paused = False
-
     def __init__(self, plan: Plan) -> None:
+        super().__init__()
         self._simulation = Simulation(layout_of(plan), SimulationOptions())
         self._time = 1_000_000.0
-        self._subscriber: Subscriber | None = None
-
-    def start(self, subscriber: Subscriber) -> None:
-        self._subscriber = subscriber
-
-    def set_interval(self, seconds: float) -> None:
-        self.interval = seconds
-
-    def set_paused(self, paused: bool) -> None:
-        self.paused = paused
-
-    def close(self) -> None:
-        self._subscriber = None
 
     def tick(self, lost: bool = False) -> None:
-        subscriber = self._subscriber
-        if subscriber is None:
+        if self.subscriber is None or self.closed:
             return
         if lost:
-            subscriber.status_changed(Status("lost", "the monkey pulled the plug", 1.0))
+            self.say(Status("lost", "the monkey pulled the plug", 1.0))
         else:
             self._time += 3.0
-            subscriber.updated(Update(self._simulation.step(self._time), frozenset()))
+            self.deliver(self._simulation.step(self._time))
 
 
 @dataclass

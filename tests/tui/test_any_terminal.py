@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from textual.widgets import Input
 
 from placetui import resources
+from placetui.observe.ports import Status
 from placetui.tui.screens.picker import Choice
 from placetui.tui.screens.what_if import WhatIfScreen
 
@@ -209,7 +210,7 @@ async def test_names_are_never_markup(desk: Desk) -> None:
         assert seat.toasts
         async for _ in walk(seat):
             assert "\x1b" not in seat.text
-        desk.sources[0].say("lost", "the [child] has [/] died")
+        desk.sources[0].say(Status("lost", "the [child] has [/] died"))
         await seat.sees("the [child] has [/] died")
         await seat.press("o")
         await seat.sees("[/] about")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from placetui.document import Wishes
 from placetui.observe.model import Claim, Observation, ProcessSample
-from placetui.observe.ports import ClusterSource
+from placetui.observe.ports import ClusterSource, Status
 from placetui.tui.app import Dashboard
 from placetui.tui.screens.picker import PickerScreen
 from placetui.tui.session import Session
@@ -44,7 +44,7 @@ async def test_a_cluster_is_opened_followed_and_kept_as_a_file(desk: Desk, world
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
         seat = world.seat(app, pilot)
         await seat.sees("waiting for the first look")
-        desk.sources[0].say("starting", "ray is asked [really]")
+        desk.sources[0].say(Status("starting", "ray is asked [really]"))
         await seat.sees("starting: ray is asked [really]")
         desk.sources[0].deliver(seen)
         await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")

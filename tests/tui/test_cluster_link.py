@@ -7,51 +7,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from placetui.observe.model import DeviceSample, NodeSample, Observation, RankState, Source
-from placetui.observe.ports import Status, Update
+from placetui.observe.ports import Status
 from placetui.tui.screens.ask import AskScreen
+from tests.sources import SpokenFor
 from tests.tui.pretend import PretendedOperations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from placetui.observe.ports import Subscriber
     from placetui.placement.plan import Plan
     from tests.tui.conftest import Desk, Seat
 
 FILE = "cluster:\n  num_nodes: 1\n  component_placement:\n    actor: 0-1\n"
 
 
-class PretendedCluster:
-    """A cluster that the test speaks for."""
+class PretendedCluster(SpokenFor):
+    """A cluster, and what of it was asked for."""
 
     name: Source = "ray"
-    interval = 1.0
-    paused = False
 
     def __init__(self, plan: Plan, address: str, job: str) -> None:
+        super().__init__()
         self.asked = address, job
-        self.closed = False
-        self.subscriber: Subscriber | None = None
-
-    def start(self, subscriber: Subscriber) -> None:
-        self.subscriber = subscriber
-
-    def set_interval(self, seconds: float) -> None:
-        self.interval = seconds
-
-    def set_paused(self, paused: bool) -> None:
-        self.paused = paused
-
-    def close(self) -> None:
-        self.closed = True
-
-    def say(self, status: Status) -> None:
-        assert self.subscriber is not None
-        self.subscriber.status_changed(status)
-
-    def show(self, observation: Observation) -> None:
-        assert self.subscriber is not None
-        self.subscriber.updated(Update(observation, frozenset()))
 
 
 def seen(gpus: int = 4, **values: Any) -> Observation:
@@ -85,7 +62,7 @@ async def test_without_a_cluster_nothing_is_said(desk: Desk) -> None:
 async def test_this_machine_is_shown_where_there_is_no_cluster(desk: Desk) -> None:
     async with clustered(desk) as (seat, opened):
         opened[0].say(Status("starting", "no Ray cluster was found on this machine", absent=True))
-        opened[0].show(replace(seen(8), source="nvml"))
+        opened[0].deliver(replace(seen(8), source="nvml"))
         await seat.sees("this machine, without Ray", "1.0/80")
         assert seat.main.session.plan.topology_source == "assumed"
         assert seat.toasts == []
@@ -103,7 +80,7 @@ async def test_a_cluster_that_was_named_is_missed(desk: Desk) -> None:
 async def test_the_nodes_of_the_cluster_take_the_place_of_assumed_ones(desk: Desk) -> None:
     async with clustered(desk) as (seat, opened):
         assert seat.main.session.plan.topology_source == "assumed"
-        opened[0].show(seen())
+        opened[0].deliver(seen())
         await seat.until(lambda: seat.main.session.plan.topology_source == "ray", "planned again")
         await seat.sees("gpu-host", "1 node × 4 GPUs", "ray, every 1 s", "1.0/80")
         assert not seat.main.session.tried
@@ -115,7 +92,7 @@ async def test_the_nodes_of_the_cluster_take_the_place_of_assumed_ones(desk: Des
 async def test_a_topology_of_the_file_stays(desk: Desk) -> None:
     text = f"{FILE}placetui:\n  topology: {{nodes: 1, gpus_per_node: 2}}\n"
     async with clustered(desk, text) as (seat, opened):
-        opened[0].show(seen())
+        opened[0].deliver(seen())
         await seat.sees("ray, every 1 s", "1.0/80")
         assert seat.main.session.plan.topology_source == "file"
 
@@ -123,7 +100,7 @@ async def test_a_topology_of_the_file_stays(desk: Desk) -> None:
 async def test_a_plan_that_does_not_fit_stays_on_assumed_nodes_and_that_is_said_once(desk: Desk) -> None:
     async with clustered(desk, FILE.replace("0-1", "0-7")) as (seat, opened):
         for number in range(3):
-            opened[0].show(replace(seen(), time=1_000_000.0 + number))
+            opened[0].deliver(replace(seen(), time=1_000_000.0 + number))
             await seat.until(lambda: any("does not fit on the attached cluster" in toast for toast in seat.toasts))
         assert len(seat.toasts) == 1
         assert seat.main.session.plan.topology_source == "assumed"
@@ -132,12 +109,12 @@ async def test_a_plan_that_does_not_fit_stays_on_assumed_nodes_and_that_is_said_
 
 async def test_a_lost_head_is_said_for_as_long_as_it_is_lost(desk: Desk) -> None:
     async with clustered(desk) as (seat, opened):
-        opened[0].show(seen())
+        opened[0].deliver(seen())
         await seat.sees("ray, every 1 s")
         opened[0].say(Status("lost", "the head of the cluster does not answer"))
         await seat.sees("lost: the head of the cluster does not answer")
         old = replace(seen(), time=1_000_005.0)
-        opened[0].show(replace(old, nodes=(replace(old.nodes[0], stale=True, age=5.0),)))
+        opened[0].deliver(replace(old, nodes=(replace(old.nodes[0], stale=True, age=5.0),)))
         await seat.until(lambda: seat.main.observation is not None and seat.main.observation.time > 1_000_000)
         await seat.sees("lost: the head of the cluster does not answer", "1.0/80 G ?")
         await seat.press("right_square_bracket")
@@ -150,7 +127,7 @@ async def test_a_job_of_ours_that_is_gone_is_not_shown_any_more(desk: Desk) -> N
     """Somebody else took it down, or it went with its cluster."""
     operations = PretendedOperations()
     async with clustered(desk, operations=operations, write=True) as (seat, opened):
-        opened[0].show(seen())
+        opened[0].deliver(seen())
         await seat.sees("ray, every 1 s")
         await seat.press("L")
         await seat.until(lambda: seat.shows(AskScreen))
@@ -168,18 +145,18 @@ async def test_a_job_of_ours_that_is_gone_is_not_shown_any_more(desk: Desk) -> N
         up.succeed(job=job)
         await seat.until(lambda: len(opened) == 2 and opened[1].subscriber is not None)
         # Until the cluster shows the ranks, the launch does.
-        opened[1].show(seen(job=job))
+        opened[1].deliver(seen(job=job))
         await seat.sees(f"ray, job {job}, every 1 s", "alive pid 1000")
         ranks = {"actor": (RankState("actor", 0, "alive", pid=7), RankState("actor", 1, "alive", pid=8))}
-        opened[1].show(seen(ranks=ranks, job=job))
+        opened[1].deliver(seen(ranks=ranks, job=job))
         await seat.sees("alive pid 7")
-        opened[1].show(seen(job=job))
+        opened[1].deliver(seen(job=job))
         await seat.misses("alive pid")
 
 
 async def test_edits_keep_the_source_and_a_job_needs_another(desk: Desk) -> None:
     async with clustered(desk) as (seat, opened):
-        opened[0].show(seen())
+        opened[0].deliver(seen())
         await seat.sees("ray, every 1 s")
         await seat.press("right_square_bracket")
         await seat.until(lambda: seat.main.session.plan is seat.app._connected, "followed")
@@ -189,7 +166,7 @@ async def test_edits_keep_the_source_and_a_job_needs_another(desk: Desk) -> None
         await seat.until(lambda: len(opened) == 2 and opened[1].subscriber is not None and opened[0].closed)
         assert opened[1].asked == ("auto", "conf")
         ranks = {"actor": (RankState("actor", 0, "dead", "killed by signal 9"), RankState("actor", 1, "restarting"))}
-        opened[1].show(seen(ranks=ranks, job="conf"))
+        opened[1].deliver(seen(ranks=ranks, job="conf"))
         await seat.sees("ray, job conf, every 1 s", "dead: killed by signal 9")
-        opened[0].show(seen())  # what comes late counts no more
+        opened[0].deliver(seen())  # what comes late counts no more
         await seat.sees("dead: killed by signal 9")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.drivers.headless_driver import HeadlessDriver
 
 from placetui.document import Wishes
+from placetui.observe.ports import Status
 from placetui.tui.app import Dashboard
 from placetui.tui.session import Session
 
@@ -57,10 +58,10 @@ async def test_a_lost_link_is_said_and_the_picture_stays(desk: Desk, world: Worl
         picture = world.simulated(source.plan)
         source.deliver(picture)
         await seat.sees("simulated, every 1 s")
-        source.say("lost", "the child was killed by signal 9")
+        source.say(Status("lost", "the child was killed by signal 9"))
         await seat.sees("lost: the child was killed by signal 9")
         assert seat.main.observation is picture
-        source.say("connected")
+        source.say(Status("connected"))
         await seat.sees("simulated, every 1 s")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from placetui.observe.ports import Status
 from placetui.tui.safe_filter import harmless
 from tests.tui.monkey import Painted
 
@@ -50,7 +51,7 @@ async def test_hosts_and_processes_cannot_steer(desk: Desk, world: World) -> Non
         seen = world.with_device(seen, 0, 0, name=EVIL, error=EVIL, processes=processes)
         nodes = (replace(seen.nodes[0], name=EVIL, ip=EVIL, error=EVIL), *seen.nodes[1:])
         source.deliver(replace(seen, nodes=nodes))
-        source.say("lost", EVIL)
+        source.say(Status("lost", EVIL))
         for keys in (["g"], ["d"], ["escape"], ["minus"], ["minus"], ["question_mark"]):
             await seat.press(*keys)
             assert not STEERING.search(seat.text.replace("\n", ""))
