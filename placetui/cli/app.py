@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -75,8 +74,6 @@ def run(arguments: Sequence[str]) -> int:
     cluster = None if bridge or recording else _Cluster(args)
     from placetui.tui.app import Dashboard
 
-    # Plans and observations are large and free of cycles: looking through them too often would stall the screen.
-    gc.set_threshold(50_000, 20, 50)
     options = _options(args, settings, problems, args.file if new else "", _source_for(bridge, recording))
     if cluster is not None:
         options = replace(options, **cluster.options())

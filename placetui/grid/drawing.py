@@ -23,6 +23,7 @@ from placetui.placement.plan import GPU, Plan
 
 Density: TypeAlias = Literal["full", "compact", "heat"]
 DENSITIES: tuple[Density, ...] = get_args(Density)
+Layout: TypeAlias = Full | Compact | Heat
 
 LEGEND = 72
 """Columns that the legend takes at least."""
@@ -48,7 +49,6 @@ class Drawing:
         cell_width: CellWidth = cell_width,
         nodes: Sequence[int] | None = None,
         overlay: Overlay | None = None,
-        extents: Sequence[Extent] | None = None,
     ) -> None:
         """Lay out a drawing.
 
@@ -60,7 +60,6 @@ class Drawing:
             cell_width: Columns that a text takes; a terminal library knows better than the default.
             nodes: Ranks of the nodes to draw, in this order; None for all.
             overlay: Live data to show.
-            extents: What `census(plan)` gave, to save counting again.
         """
         self.plan = plan
         self.density = density
@@ -69,15 +68,11 @@ class Drawing:
         self.nodes: Sequence[int] = range(len(plan.nodes)) if nodes is None else nodes
         self.overlay = overlay
         self._pen = Pen(plan, ascii, cell_width, overlay)
-        self._extents = extents
         self._lines: OrderedDict[int, tuple[Line, ...]] = OrderedDict()
-        self._view: Full | Compact | Heat
-        if density == "compact":
-            self._view = Compact(self._pen, self.nodes, width)
-            return
-        self._extents = census(plan) if extents is None else extents
-        view = Full if density == "full" else Heat
-        self._view = view(self._pen, self.nodes, width, self._extents)
+        self._layouts: dict[Density, Layout] = {}
+        """Those that were needed so far, without live data; shared with drawings that differ in nothing else."""
+
+        self._view = self._lay_out()
 
     def change(
         self,
@@ -87,29 +82,47 @@ class Drawing:
         nodes: Sequence[int] | Literal["same"] | None = "same",
         overlay: Overlay | Literal["same"] | None = "same",
     ) -> Drawing:
-        """The same plan drawn otherwise; with nothing but fresh live data at no cost."""
-        overlay = self.overlay if overlay == "same" else overlay
-        if density is None and width == "same" and nodes == "same" and (overlay is None) == (self.overlay is None):
-            return self._refreshed(overlay)
-        return Drawing(
-            self.plan,
-            density or self.density,
-            ascii=self.ascii,
-            width=self.requested_width if width == "same" else width,
-            cell_width=self._pen.measure,
-            nodes=self.nodes if nodes == "same" else nodes,
-            overlay=overlay,
-            extents=self._extents,
-        )
-
-    def _refreshed(self, overlay: Overlay | None) -> Drawing:
+        """The same plan drawn otherwise; with fresh live data, or in a density that was drawn before, at no cost."""
         drawing = copy(self)
-        drawing.overlay = overlay
-        drawing._pen = self._pen.with_overlay(overlay)
-        drawing._view = copy(self._view)
-        drawing._view.pen = drawing._pen
         drawing._lines = OrderedDict()
+        if overlay != "same":
+            drawing.overlay, drawing._pen = overlay, self._pen.with_overlay(overlay)
+        if density is not None:
+            drawing.density = density
+        if width != "same":
+            drawing.requested_width = width
+        if nodes != "same":
+            drawing.nodes = range(len(self.plan.nodes)) if nodes is None else nodes
+            drawing.__dict__.pop("_positions", None)
+        if drawing._fitted != self._fitted:
+            drawing._layouts = {}
+        drawing._view = drawing._lay_out()
         return drawing
+
+    @property
+    def _fitted(self) -> tuple[object, ...]:
+        """All that a layout depends on but the density."""
+        return self.requested_width, self.nodes, self.overlay is None
+
+    def _lay_out(self) -> Layout:
+        view = self._layouts.get(self.density)
+        if view is None:
+            # It is kept without live data, or it would hold on to what was seen when it was made.
+            view = self._layouts[self.density] = self._new_layout()
+            view.pen = self._pen.with_overlay(None)
+        view = copy(view)
+        view.pen = self._pen
+        return view
+
+    def _new_layout(self) -> Layout:
+        if self.density == "compact":
+            return Compact(self._pen, self.nodes, self.requested_width)
+        view = Full if self.density == "full" else Heat
+        return view(self._pen, self.nodes, self.requested_width, self._extents)
+
+    @cached_property
+    def _extents(self) -> Sequence[Extent]:
+        return census(self.plan)
 
     @property
     def height(self) -> int:

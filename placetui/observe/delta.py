@@ -128,7 +128,9 @@ def _apply_nodes(old: Observation, delta: Delta) -> tuple[NodeSample, ...]:
     return tuple(sorted(nodes.values(), key=attrgetter("rank")))
 
 
-def _apply_ranks(old: Observation, delta: Delta) -> dict[str, tuple[RankState, ...]]:
+def _apply_ranks(old: Observation, delta: Delta) -> Mapping[str, tuple[RankState, ...]]:
+    if not delta.ranks and delta.world_sizes == {component: len(states) for component, states in old.ranks.items()}:
+        return old.ranks
     changed: dict[str, list[RankState]] = {component: [] for component in delta.world_sizes}
     for state in delta.ranks:
         if state.component not in changed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +32,11 @@ from placetui.tui.themes import DEFAULT_THEME, GridPalette, load_themes, notice,
 from placetui.tui.watch import FileWatch
 
 __all__ = ["Dashboard", "Options"]
+
+COLLECTING = (50_000, 1, 1000)
+"""Thresholds of the garbage collector. Plans and observations are up to millions of objects without cycles: to look at
+new ones takes milliseconds, at all of them half a second in which no key is heard, so that must be rare.
+"""
 
 FOLLOW_AFTER = 1.0
 """Seconds from the last edit until the live picture follows."""
@@ -70,6 +76,7 @@ class Dashboard(LiveActions):
         self._planning = 0
         self._rest: Timer | None = None
         self._endings: Endings | None = None
+        self._collecting = gc.get_threshold()
         self._layout: Layout | None = None
         self._themes, problems = load_themes(options.user_themes)
         self._notices = [*options.notices, *problems]
@@ -94,6 +101,8 @@ class Dashboard(LiveActions):
         return variable_defaults(self.current_theme)
 
     def on_mount(self) -> None:
+        self._collecting = gc.get_threshold()
+        gc.set_threshold(*COLLECTING)
         if not (self.is_headless or self.is_web):
             self._endings = Endings(self, self.leave)
         self._choose_theme()
@@ -171,6 +180,7 @@ class Dashboard(LiveActions):
         self._watch = FileWatch(file, self._file_changed)
 
     def on_unmount(self) -> None:
+        gc.set_threshold(*self._collecting)
         if self._endings is not None:
             self._endings.close()
         if self._watch is not None:

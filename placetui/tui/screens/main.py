@@ -130,15 +130,14 @@ class MainScreen(TableActions, EditActions):
         width = self.grid.size.width or (before.requested_width if before else 0)
         if not width:
             return
-        drawing = Drawing(
-            plan,
-            self.view.density,
-            ascii=self._ascii,
-            width=width,
-            cell_width=cell_len,
-            nodes=self.view.nodes(plan, self.observation),
-            overlay=self._overlay(self.observation),
-        )
+        density, nodes = self.view.density, self.view.nodes(plan, self.observation)
+        overlay = self._overlay(self.observation)
+        if before is not None and before.plan is plan:
+            drawing = before.change(density=density, width=width, nodes=nodes, overlay=overlay)
+        else:
+            drawing = Drawing(
+                plan, density, ascii=self._ascii, width=width, cell_width=cell_len, nodes=nodes, overlay=overlay
+            )
         self.grid.show(drawing)
         self.grid.emphasise(component=self.view.component, hits=self.view.hits.places)
         self._update_status()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.segment import Segment
 from rich.text import Text
-from textual.geometry import Region
+from textual.geometry import Region, Size
+from textual.strip import Strip
 from textual.widget import Widget
 
 from placetui.grid import Line
@@ -37,6 +39,27 @@ class InspectorPanel(Widget):
             span = changed_columns(old, new)
             if span is not None:
                 self.refresh(Region(span[0], y, span[1] - span[0], 1))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """No line is wider than the panel."""
+        return len(self._lines)
+
+    def render_line(self, y: int) -> Strip:
+        """One line, painted by itself; text that is being selected, as Textual paints it."""
+        if self.text_selection is not None:
+            return super().render_line(y)
+        base = self.visual_style.rich_style
+        if self._palette is None or y >= len(self._lines):
+            return Strip.blank(self.size.width, base)
+        segments: list[Segment] = []
+        for run in self._lines[y]:
+            look = self._palette.rich_style(run.style)
+            if not look and segments and segments[-1].style is base:
+                # Runs without a look of their own are one piece of text, to terminals and in pictures.
+                segments[-1] = Segment(segments[-1].text + run.text, base)
+            else:
+                segments.append(Segment(run.text, base + look if look else base))
+        return Strip(segments).crop(0, self.size.width).apply_offsets(0, y)
 
     def render(self) -> Text:
         """The lines."""
