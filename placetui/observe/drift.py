@@ -7,7 +7,7 @@ said of processes and ranks while nobody knows whose they are, nor of values tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -39,6 +39,8 @@ Owner: TypeAlias = "tuple[str, int]"
 
 Planned: TypeAlias = "dict[int, set[Owner]]"
 """By GPU of a node, who belongs there."""
+
+_NOBODY: frozenset[tuple[str, int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,37 +81,35 @@ def is_attributed(observation: Observation) -> bool:
 
 
 class DriftWatch:
-    """The drift of observation after observation: only nodes and components that changed are looked at again."""
+    """The drift of observation after observation: only nodes and components that changed are looked at again.
+
+    A thread may look at an observation ahead of another one, which then finds it done; what both look at is done twice.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._planned: dict[int, Planned] = {}
-        self._nodes: dict[int, tuple[NodeSample | None, tuple[Drift, ...]]] = {}
+        self._nodes: dict[int, tuple[NodeSample | None, tuple[bool, str], tuple[Drift, ...]]] = {}
         self._ranks: dict[str, tuple[tuple[RankState, ...], tuple[Drift, ...]]] = {}
         self._places = {
             name: [one.cluster_node_rank for one in part.placements] for name, part in plan.components.items()
         }
         self._used = frozenset(node for nodes in self._places.values() for node in nodes)
-        self._view: tuple[bool, str] | None = None
 
     def update(self, observation: Observation) -> tuple[Drift, ...]:
         """The drift of a later observation, or of any other."""
-        view = is_attributed(observation), observation.job
-        if view != self._view:
-            self._view = view
-            self._nodes.clear()
-        attributed, job = view
+        attributed, job = view = is_attributed(observation), observation.job
         found: list[Drift] = []
         seen = {node.rank: node for node in observation.nodes}
         for planned in self.plan.nodes:
             sample = seen.get(planned.rank)
             known = self._nodes.get(planned.rank)
-            if known is None or known[0] is not sample:
+            if known is None or known[0] is not sample or known[1] != view:
                 used = planned.rank in self._used
                 expected = self._planned_on(planned.rank)
                 found_here = tuple(_node_drift(self.plan, planned.rank, expected, sample, attributed, job, used))
-                known = self._nodes[planned.rank] = sample, found_here
-            found.extend(known[1])
+                known = self._nodes[planned.rank] = sample, view, found_here
+            found.extend(known[2])
         # Nobody misses ranks of a job that nobody watches.
         if attributed and (job or observation.ranks):
             for name, places in self._places.items():
@@ -156,8 +156,10 @@ def _node_drift(
             message = f"{name} has {len(sample.devices)} GPUs: GPU {index} of the plan is not there"
             yield Drift("fewer_devices", message, node=rank, device=index)
     for device in sample.devices:
+        expected = planned.get(device.index, _NOBODY)
+        if not device.stale and not plan.memory and _only_expected(device, expected, job):
+            continue
         where = f"{name} GPU {device.index}"
-        expected = planned.get(device.index, set())
         if device.stale:
             if expected:
                 why = f": {device.error}" if device.error else ""
@@ -167,8 +169,17 @@ def _node_drift(
             yield from _device_drift(plan, rank, device, where, expected, job)
 
 
+def _only_expected(device: DeviceSample, expected: Set[Owner], job: str) -> bool:
+    """Whether all who are on a device belong there: as a rule, and quick to see."""
+    present: tuple[ProcessSample | Claim, ...] = (*device.processes, *device.claims)
+    for one in present:
+        if (one.component, one.rank) not in expected or (job and one.job is not None and one.job != job):
+            return False
+    return True
+
+
 def _device_drift(
-    plan: Plan, node: int, device: DeviceSample, where: str, expected: set[Owner], job: str
+    plan: Plan, node: int, device: DeviceSample, where: str, expected: Set[Owner], job: str
 ) -> Iterator[Drift]:
     held: dict[Owner, int] = {}
     strangers: set[str | None] = set()

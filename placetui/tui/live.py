@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from textual.message import Message
@@ -34,18 +34,22 @@ class ObservationOverlay:
     compared: bool = True
     """Whether reality can differ from the plan."""
 
+    watch: DriftWatch | None = field(default=None, repr=False, compare=False)
+    """What compares them, where it is kept from one observation to the next."""
+
     def after(self, earlier: ObservationOverlay | None) -> ObservationOverlay:
         """The same, knowing what an earlier one has worked out, as far as it still holds."""
         if earlier is None or earlier.plan is not self.plan:
             return self
-        self.__dict__["_watch"] = earlier._watch
+        if self.watch is None:
+            self.__dict__["_watch"] = earlier._watch
         if earlier.observation.ranks is self.observation.ranks:
             self.__dict__["_troubled"] = earlier._troubled
         return self
 
     @cached_property
     def _watch(self) -> DriftWatch:
-        return DriftWatch(self.plan)
+        return self.watch or DriftWatch(self.plan)
 
     @cached_property
     def drift(self) -> tuple[Drift, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
-from textual.message_pump import MessagePump
 from textual.notifications import SeverityLevel
 
 from placetui.observe.ports import ClusterSource, Status, Update
@@ -107,10 +106,13 @@ class LiveActions(JobActions, ClusterActions, ReplayActions):
 class _Subscriber:
     """Posts what a source says; called from the source's thread."""
 
-    app: MessagePump
+    app: LiveActions
     source: ClusterSource
 
     def updated(self, update: Update) -> None:
+        main = self.app.main
+        if main is not None:
+            main.prepare(update.observation)
         self.app.post_message(Observed(update, self.source))
 
     def status_changed(self, status: Status) -> None:

@@ -10,8 +10,10 @@ from placetui.observe.alerts import AlertWatch, Thresholds
 from placetui.observe.columns import Notice
 from placetui.observe.delta import NOTHING as NO_OBSERVATION
 from placetui.observe.delta import changed_nodes
+from placetui.observe.drift import DriftWatch
 from placetui.observe.history import History, record
 from placetui.observe.model import Observation
+from placetui.placement.plan import Plan
 from placetui.tui.live import ObservationOverlay
 from placetui.tui.session import Session
 
@@ -27,6 +29,7 @@ class LiveScreen(Screen[None]):
     early: Observation | None = None
     """What was observed before there was anything to show it in."""
 
+    _watch: DriftWatch | None = None
     live_words = ""
     live_ok = True
 
@@ -50,6 +53,18 @@ class LiveScreen(Screen[None]):
         self.alerts = AlertWatch(thresholds)
         self.history = History()
         self.hour = History(60, 60.0)
+
+    def prepare(self, observation: Observation) -> None:
+        """Compare with the plan ahead of showing, in the thread that reads: of a large cluster it takes long."""
+        session = self.session
+        if not session.pictured:
+            self._watch_of(session.plan).update(observation)
+
+    def _watch_of(self, plan: Plan) -> DriftWatch:
+        watch = self._watch
+        if watch is None or watch.plan is not plan:
+            watch = self._watch = DriftWatch(plan)
+        return watch
 
     def show_observation(self, observation: Observation) -> None:
         """Show what is live; only what changed is painted."""
@@ -86,7 +101,8 @@ class LiveScreen(Screen[None]):
             return None
         alerts, session = self.alerts.update(observation), self.session
         # Nothing differs from a plan that was made from what is seen.
-        return ObservationOverlay(session.plan, observation, alerts, compared=not session.pictured).after(self.overlay)
+        compared, watch = not session.pictured, self._watch_of(session.plan)
+        return ObservationOverlay(session.plan, observation, alerts, compared, watch).after(self.overlay)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
