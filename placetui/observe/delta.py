@@ -129,7 +129,8 @@ def _apply_nodes(old: Observation, delta: Delta) -> tuple[NodeSample, ...]:
 
 
 def _apply_ranks(old: Observation, delta: Delta) -> Mapping[str, tuple[RankState, ...]]:
-    if not delta.ranks and delta.world_sizes == {component: len(states) for component, states in old.ranks.items()}:
+    sizes = [(component, len(states)) for component, states in old.ranks.items()]
+    if not delta.ranks and list(delta.world_sizes.items()) == sizes:
         return old.ranks
     changed: dict[str, list[RankState]] = {component: [] for component in delta.world_sizes}
     for state in delta.ranks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 
 import pytest
@@ -54,6 +55,28 @@ def test_zooming_counts_the_processes_once(two_nodes: Plan, monkeypatch: pytest.
     drawing = Drawing(two_nodes)
     monkeypatch.setattr("placetui.grid.drawing.census", None)
     assert drawing.change(density="heat").change(density="full").height == drawing.height
+
+
+@pytest.mark.parametrize("density", DENSITIES)
+def test_a_layout_that_is_used_again_shows_what_is_live_now(two_nodes: Plan, density: Density) -> None:
+    class Filled:
+        def __init__(self, used: int) -> None:
+            self.used = used
+
+        def device(self, node: int, index: int) -> DeviceLive:
+            return DeviceLive(self.used, 100)
+
+        def rank(self, component: str, rank: int) -> RankState:
+            return "alive"
+
+    other: Density = "compact" if density != "compact" else "full"
+    before, now = Filled(5), Filled(95)
+    forgotten = weakref.ref(before)
+    drawing = Drawing(two_nodes, density, width=90, overlay=before)
+    drawing = drawing.change(density=other).change(overlay=now).change(density=density)
+    assert to_text(drawing) == to_text(Drawing(two_nodes, density, width=90, overlay=now))
+    del before
+    assert forgotten() is None, "a layout holds on to live data"
 
 
 def test_lines_outside_the_drawing_are_an_error(two_nodes: Plan) -> None:

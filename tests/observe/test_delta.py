@@ -144,6 +144,7 @@ def test_what_did_not_change_is_the_same_object(pair: tuple[Observation, Observa
     for node in applied.nodes:
         known = old.node(node.rank)
         assert node is known or node != known
+    assert (applied.ranks is old.ranks) == (list(new.ranks.items()) == list(old.ranks.items()))
 
 
 @settings(max_examples=40)

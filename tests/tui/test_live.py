@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from textual.drivers.headless_driver import HeadlessDriver
 
 from placetui.document import Wishes
 from placetui.observe.ports import Status
-from placetui.tui.app import Dashboard
+from placetui.tui.app import COLLECTING, Dashboard
 from placetui.tui.session import Session
 
 if TYPE_CHECKING:
@@ -63,6 +64,13 @@ async def test_a_lost_link_is_said_and_the_picture_stays(desk: Desk, world: Worl
         assert seat.main.observation is picture
         source.say(Status("connected"))
         await seat.sees("simulated, every 1 s")
+
+
+async def test_the_garbage_collector_is_given_back(desk: Desk) -> None:
+    before = gc.get_threshold()
+    async with desk.open("collocated"):
+        assert gc.get_threshold() == COLLECTING != before
+    assert gc.get_threshold() == before
 
 
 async def test_another_plan_gets_another_source(desk: Desk) -> None:
