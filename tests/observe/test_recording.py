@@ -154,7 +154,7 @@ def test_a_later_schema_and_a_missing_file_are_said(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(json.dumps({"format": "placetui recording", "schema": 2}).encode() + b"\n"))
     with pytest.raises(RecordingError, match="written with schema 2, this version reads 1"):
         Recording(path)
-    with pytest.raises(RecordingError, match="No such file"):
+    with pytest.raises(RecordingError, match="there is no file"):
         Recording(tmp_path / "nowhere")
 
 
