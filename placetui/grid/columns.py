@@ -58,7 +58,7 @@ def columns(
     natural: int,
     least: int,
     most: int,
-    narrowest_name: int = 8,
+    narrowest_name: int = 7,
     widest_name: int = 22,
     least_devices: int = 1,
     extra: int = 0,

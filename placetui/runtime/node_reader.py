@@ -43,7 +43,7 @@ class PlacetuiSampler:
 
     def __init__(self, gpus: int) -> None:
         self._gpus = gpus
-        self._raylet = _raylet()
+        self._keeper = _keeper()
         words = visible_gpus()
         self._words = None if words is None else ",".join(words)
         self._order: Order = "PCI_BUS_ID" if os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" else "FASTEST_FIRST"
@@ -57,7 +57,7 @@ class PlacetuiSampler:
 
     def read(self, known: int) -> Answer:
         """How the node is, after a moment at most; `known` is the number of the state that the asker has."""
-        if self._raylet is not None and os.getppid() != self._raylet:
+        if self._keeper is not None and os.getppid() != self._keeper:
             # Ray itself may take its time to notice, and believes in a raylet that nobody has buried yet.
             threading.Timer(PARTING, os._exit, (1,)).start()
             raise RuntimeError(ORPHANED)
@@ -95,8 +95,8 @@ class PlacetuiSampler:
         self._answers += 1
 
 
-def _raylet() -> int | None:
-    """The process that this one was started by, if that is a raylet."""
+def _keeper() -> int | None:
+    """The raylet that started this process; None if it was somebody else."""
     parent = os.getppid()
     return parent if read_file(f"/proc/{parent}/comm").strip() == "raylet" else None
 

@@ -223,7 +223,7 @@ async def test_action_toggle_side(desk: Desk) -> None:
         assert not seat.main.query_one("#side").display or not seat.main.query_one("#side").region
         assert seat.grid.size.width > width
         assert seat.grid.drawing is not None
-        assert seat.grid.drawing.requested_width == seat.grid.size.width
+        assert seat.grid.drawing.requested_width == seat.grid.room
         await seat.press("b")
         assert seat.grid.size.width == width
 

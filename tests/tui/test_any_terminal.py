@@ -74,7 +74,7 @@ async def test_a_storm_of_resizes(desk: Desk) -> None:
         for width, height in [*SIZES, *reversed(SIZES), (3, 60), (200, 2), (2, 2), (99, 15), (100, 16), (120, 36)]:
             await seat.pilot.resize_terminal(width, height)
             await seat.press("down", "minus" if width % 2 else "plus")
-        await seat.until(lambda: seat.grid.drawing and seat.grid.drawing.requested_width == seat.grid.size.width)
+        await seat.until(lambda: seat.grid.drawing and seat.grid.drawing.requested_width == seat.grid.room)
         await seat.press("g")
         await seat.sees("components", "legend", "train-0")
 
@@ -168,7 +168,7 @@ async def test_a_bad_theme_file_gives_one_notice_and_the_default(desk: Desk) -> 
 
 async def test_a_theme_that_is_not_there_gives_the_default(desk: Desk) -> None:
     async with desk.open("collocated", theme="[bold]nowhere[/]") as seat:
-        assert seat.toasts == ["there is no theme '[bold]nowhere[/]'"]
+        assert seat.toasts == ["there is no theme `[bold]nowhere[/]`"]
         assert seat.app.theme == "placetui-dark"
 
 

@@ -314,7 +314,7 @@ async def test_the_grid_follows_what_happened_behind_the_yaml(desk: Desk) -> Non
         await seat.press("2")
         await seat.pilot.resize_terminal(160, 40)
         await seat.press("1")
-        await seat.until(lambda: seat.grid.drawing and seat.grid.drawing.requested_width == seat.grid.size.width)
+        await seat.until(lambda: seat.grid.drawing and seat.grid.drawing.requested_width == seat.grid.room)
 
 
 async def test_details_scroll_and_close(desk: Desk) -> None:

@@ -127,7 +127,7 @@ class MainScreen(TableActions, EditActions):
     def _draw(self) -> None:
         plan, before = self.session.plan, self.grid.drawing
         # A grid that is hidden has no size: it is drawn for the one it had.
-        width = self.grid.size.width or (before.requested_width if before else 0)
+        width = self.grid.room or (before.requested_width if before else 0)
         if not width:
             return
         density, nodes = self.view.density, self.view.nodes(plan, self.observation)
@@ -227,7 +227,7 @@ class MainScreen(TableActions, EditActions):
         self.call_after_refresh(self._resized)
 
     def _resized(self) -> None:
-        drawing, width = self.grid.drawing, self.grid.size.width
+        drawing, width = self.grid.drawing, self.grid.room
         if drawing is None or (width and drawing.requested_width != width):
             self._draw()
             self._fill_panels()

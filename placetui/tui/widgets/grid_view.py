@@ -39,6 +39,11 @@ class GridView(GridCursor):
 
     # What is shown
 
+    @property
+    def room(self) -> int:
+        """Columns for a drawing beside the scroll bar; 0 while it is hidden."""
+        return self.scrollable_content_region.width
+
     def show(self, drawing: Drawing, *, keep_place: bool = True) -> None:
         """Show another drawing; the device under the cursor stays where it is on the screen."""
         before, scrolled, old = self._on_screen(), self.scroll_offset, self.drawing
