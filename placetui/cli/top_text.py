@@ -54,7 +54,7 @@ def lines(observation: Observation, look: Look) -> Iterator[str]:
     for place, node in enumerate(observation.nodes):
         if place:
             yield ""
-        yield look.paint(look.fit(_headline(node, observation.time)), "strong")
+        yield look.paint(look.fit(_headline(node, observation)), "strong")
         if node.error:
             age = f", values are {node.age:.0f} s old" if node.stale and node.devices else ""
             yield look.paint(look.fit(f"{node.error}{age}"), "warning")
@@ -63,15 +63,17 @@ def lines(observation: Observation, look: Look) -> Iterator[str]:
             yield from _processes(node.devices, look)
 
 
-def _headline(node: NodeSample, moment: float) -> str:
-    parts = [" ".join(part for part in (node.name, node.ip) if part)]
+def _headline(node: NodeSample, observation: Observation) -> str:
+    # Of several, by its place too: raylets of one machine have the same name and address.
+    place = f"node{node.rank}" if len(observation.nodes) > 1 else ""
+    parts = [" ".join(dict.fromkeys(part for part in (place, node.name, node.ip) if part))]
     if node.devices:
         parts.append(count(len(node.devices), "GPU"))
     if node.cpu_percent is not None:
         parts.append(f"CPU {node.cpu_percent:.0f}%")
     if node.memory_used is not None and node.memory_total:
         parts.append(f"RAM {node.memory_used / GIB:.1f}/{node.memory_total / GIB:.0f} GiB")
-    return "  ".join([*parts, time.strftime("%H:%M:%S", time.localtime(moment))])
+    return "  ".join([*parts, time.strftime("%H:%M:%S", time.localtime(observation.time))])
 
 
 def _devices(node: NodeSample, look: Look) -> Iterator[str]:

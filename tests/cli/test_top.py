@@ -332,3 +332,12 @@ def test_a_node_that_is_stale_says_how_old_it_is() -> None:
 def test_the_log_of_a_quiet_run_is_not_left_behind(standin: StandIn, quiet_environment: Path) -> None:
     assert top(standin, "--once").returncode == 0
     assert list((quiet_environment / "state").rglob("*.log")) == []
+
+
+def test_nodes_of_one_machine_are_told_apart() -> None:
+    nodes = tuple(NodeSample(rank, "gpu-17", "10.0.0.17") for rank in range(2))
+    printed = list(lines(Observation(0.0, "ray", nodes), Look()))
+    assert [line.rpartition("  ")[0] for line in printed if line] == [
+        "node0 gpu-17 10.0.0.17",
+        "node1 gpu-17 10.0.0.17",
+    ]
