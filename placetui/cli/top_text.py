@@ -55,12 +55,18 @@ def lines(observation: Observation, look: Look) -> Iterator[str]:
         if place:
             yield ""
         yield look.paint(look.fit(_headline(node, observation)), "strong")
-        if node.error:
+        if trouble := _trouble(node):
             age = f", values are {node.age:.0f} s old" if node.stale and node.devices else ""
-            yield look.paint(look.fit(f"{node.error}{age}"), "warning")
+            yield look.paint(look.fit(f"{trouble}{age}"), "warning")
         if node.devices:
             yield from _devices(node, look)
             yield from _processes(node.devices, look)
+
+
+def _trouble(node: NodeSample) -> str | None:
+    """What is wrong with a node, or with all of its GPUs."""
+    errors = {device.error for device in node.devices}
+    return node.error or (errors.pop() if len(errors) == 1 else None)
 
 
 def _headline(node: NodeSample, observation: Observation) -> str:
@@ -98,7 +104,7 @@ def _devices(node: NodeSample, look: Look) -> Iterator[str]:
         text = _row(row, widths, columns)
         if device.stale:
             text = f"{text}  stale, {device.age:.0f} s"
-        if device.error and device.error != node.error:
+        if device.error and device.error != _trouble(node):
             text = f"{text}  {device.error}"
         yield look.paint(look.fit(text), "warning" if device.stale or device.memory_used is None else "plain")
 

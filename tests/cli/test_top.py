@@ -15,6 +15,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -341,3 +342,14 @@ def test_nodes_of_one_machine_are_told_apart() -> None:
         "node0 gpu-17 10.0.0.17",
         "node1 gpu-17 10.0.0.17",
     ]
+
+
+def test_what_is_wrong_with_all_gpus_is_said_once() -> None:
+    devices = tuple(DeviceSample(index, error="the driver is not loaded") for index in range(2))
+    node = NodeSample(0, "gpu-17", devices=devices)
+    printed = "\n".join(lines(Observation(0.0, "ray", (node,)), Look()))
+    assert printed.count("the driver is not loaded") == 1
+    other = replace(node, devices=(devices[0], replace(devices[1], error="the GPU is lost")))
+    printed = "\n".join(lines(Observation(0.0, "ray", (other,)), Look()))
+    assert "the driver is not loaded" in printed
+    assert "the GPU is lost" in printed
