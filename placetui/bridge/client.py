@@ -191,13 +191,16 @@ class Bridge:
 
         self._mailbox.post(send)
 
-    def close(self) -> None:
-        """End the child, kindly at first. Returns when it is gone, within about two seconds (or its patience)."""
+    def close(self, *, wait: bool = True) -> None:
+        """End the child, kindly at first. Returns when it is gone, within about two seconds (or its patience).
+
+        Without `wait` it returns at once; the child undoes what it does by itself.
+        """
         self._mailbox.post(self._begin_to_close)
         thread = self._thread
         if thread is None:
             self._finish()
-        elif thread is not threading.current_thread():
+        elif wait and thread is not threading.current_thread():
             thread.join(self._patience + 2.0)
 
     # The thread

@@ -57,6 +57,8 @@ class BridgeSource:
         self._shown = NOTHING
         self._refreshing = False
         self._status = Status("starting")
+        self._said: Status | None = None
+        """What the child said last of its own link."""
 
     @property
     def interval(self) -> float:
@@ -103,7 +105,7 @@ class BridgeSource:
     def status_changed(self, status: Status) -> None:
         """The link to the child changed: each new child has to be told what to do."""
         new = status.link == "connected" and self._status.link != "connected"
-        self._status = status
+        self._status, self._said = status, None
         if new:
             self._refreshing = False
             options = {**self._options, **(self._options_again if status.restarts else {})}
@@ -155,11 +157,14 @@ class BridgeSource:
     def _observer_said(self, body: Mapping[str, Any]) -> None:
         """How the child's own link to the cluster is; the child itself is there all the time."""
         link: Link = body["link"] if body.get("link") in get_args(Link) else self._status.link
-        said = Status(link, str(body.get("message", "")), absent=bool(body.get("absent")))
-        self._tell_status(replace(said, restarts=self._status.restarts))
+        self._said = Status(
+            link, str(body.get("message", "")), restarts=self._status.restarts, absent=bool(body.get("absent"))
+        )
+        self._tell_status(self._said)
 
     def _report(self, message: str) -> None:
-        self._tell_status(replace(self._status, message=message))
+        """A note; how the link is stays as it was said."""
+        self._tell_status(replace(self._said or self._status, message=message))
 
     def _tell_status(self, status: Status) -> None:
         with self._lock:

@@ -118,9 +118,11 @@ class Workshop:
             reply = {"error": str(problem)}
         except Exception as problem:
             reply = {"error": f"{type(problem).__name__}: {problem}"}
-        # Before it counts as done: whoever waits for that lets the process go.
-        with suppress(OSError):
-            self._send("reply", id=work.number, **reply)
-        with self._lock:
-            del self._under_way[work.number]
-            self._idle.notify_all()
+        try:
+            # Before it counts as done: whoever waits for that lets the process go.
+            with suppress(OSError):
+                self._send("reply", id=work.number, **reply)
+        finally:
+            with self._lock:
+                del self._under_way[work.number]
+                self._idle.notify_all()

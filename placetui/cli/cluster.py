@@ -47,6 +47,8 @@ class Runtime:
     def __init__(self, bridge: Bridge) -> None:
         self.bridge = bridge
         self._operations = BridgeOperations(bridge)
+        self.hurried = False
+        """Whether somebody does not want to wait until all is undone."""
 
     def ask(
         self,
@@ -83,6 +85,7 @@ class Runtime:
                     operation.answer(answer)
             except KeyboardInterrupt:
                 if interrupted or not undo:
+                    self.hurried = interrupted
                     raise
                 interrupted = True
                 print("\ntaking down what was begun (Ctrl-C again: do not wait for it)", file=sys.stderr)
@@ -140,8 +143,9 @@ def runtime(patience: float = WORK_GRACE) -> Iterator[Runtime]:
     except OSError as problem:
         raise Failed(Failure(f"there can be no log: {problem}")) from None
     log = bridge.log
+    child = Runtime(bridge)
     try:
-        yield Runtime(bridge)
+        yield child
     except Failed as problem:
         if not problem.interrupted:
             if log and log.stat().st_size and not problem.explained:
@@ -149,7 +153,7 @@ def runtime(patience: float = WORK_GRACE) -> Iterator[Runtime]:
             log = None
         raise
     finally:
-        bridge.close()
+        bridge.close(wait=not child.hurried)
         if log:
             log.unlink(missing_ok=True)
         remove_old_logs()

@@ -21,10 +21,12 @@ def split_address(text: str) -> tuple[str, int]:
     if text.startswith("ray://"):
         raise NoAddress("an address of Ray's client server", "name the head itself, as in --address HOST:6379")
     host, _, port = text.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
+    bare = not (host.startswith("[") and host.endswith("]"))
+    host = host if bare else host[1:-1]
     # Digits of other scripts are no port.
     is_port = port.isascii() and port.isdigit() and 0 < int(port) < 65536
-    if not (host and is_port) or any(sign in "/[]" or sign.isspace() for sign in host):
+    if bare and host.count(":") > 1 and is_port:
+        raise NoAddress("not HOST:PORT", f"put brackets around an IPv6 address: [{host}]:{port}")
+    if not (host and is_port) or any(sign in "/[]" or sign.isspace() for sign in host) or (bare and ":" in host):
         raise NoAddress("not HOST:PORT", "write for example 10.0.0.1:6379")
     return host, int(port)

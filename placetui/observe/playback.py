@@ -23,6 +23,9 @@ _BLOCK = 1 << 18
 LARGEST = 1 << 28
 """Bytes of one member: more than any cluster needs, and less than would hurt."""
 
+LAST = 253_402_300_799.0
+"""Seconds since the epoch, of the last moment that a calendar has."""
+
 _LINE = re.compile(rb'\{"time":([0-9.e+-]+),"(?:whole|change)":')
 
 
@@ -216,9 +219,12 @@ def _times(lines: list[bytes]) -> list[float]:
     for line in lines:
         match = _LINE.match(line)
         try:
-            found.append(float(match[1] if match else b""))
+            moment = float(match[1] if match else b"")
         except ValueError as problem:
             raise RecordingError("a line is no observation") from problem
+        if not 0.0 <= moment <= LAST:
+            raise RecordingError("a line is of no time")
+        found.append(moment)
     return found
 
 

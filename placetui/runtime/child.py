@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
@@ -30,9 +31,14 @@ class Looker:
     def __init__(self) -> None:
         self._asked = ""
         self._head: Head | None = None
+        self._lock = threading.Lock()
 
     def ps(self, body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
         """All jobs of a cluster, from its tables alone."""
+        with self._lock:
+            return self._look(body)
+
+    def _look(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         asked = str(body["address"])
         if self._head is None or asked != self._asked:
             self.close()

@@ -11,7 +11,7 @@ from placetui.observe.model import RankState, State
 from placetui.placement.environment import NAMESPACE, worker_name
 from placetui.placement.problems import count
 from placetui.runtime import making, records
-from placetui.runtime.errors import ClusterError, Refused
+from placetui.runtime.errors import ClusterError, Refused, Silent
 from placetui.runtime.model import RayActor, RayGroup, Tables
 from placetui.runtime.records import READY, Record
 
@@ -36,6 +36,9 @@ STOP_PATIENCE = 15.0
 
 SETTLE_PATIENCE = 5.0
 """Seconds that a group has to be created before it is removed."""
+
+KILL_AGAIN = 1.0
+"""Seconds after which an actor that is still there is killed once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,7 @@ def find(head: Head, name: str) -> Job:
     Raises:
         Refused: there is none.
     """
+    records.check_name(name)
     record, tables = records.find(head, name), head.tables()
     if record is None and not is_taken(name, tables):
         raise no_such_job(name)
@@ -151,36 +155,73 @@ def stop(head: Head, job: str, *, uid: str | None = None) -> dict[str, Any]:
         Refused: there is no such job.
         ClusterError: something of it is still there after all.
     """
-    deadline = time.monotonic() + STOP_PATIENCE
-    settle_by = time.monotonic() + SETTLE_PATIENCE
-    ended: set[str] = set()
-    removed: set[str] = set()
+    stopping = _Stopping(head, job, uid)
     while True:
+        try:
+            if stopping.is_over():
+                return {"actors": len(stopping.killed), "groups": len(stopping.removed)}
+            pause = stopping.go_on()
+        except Silent:
+            # A head that is busy, as with the end of thousands, may answer the next time.
+            if time.monotonic() > stopping.deadline:
+                raise
+            pause = 0.5
+        time.sleep(pause)
+
+
+class _Stopping:
+    """The end of a job under way."""
+
+    def __init__(self, head: Head, job: str, uid: str | None) -> None:
+        self._head = head
+        self._job = records.check_name(job)
+        self._uid = uid
+        self._actors: list[RayActor] = []
+        self._groups: list[RayGroup] = []
+        self.killed: dict[str, float] = {}
+        """By actor, when."""
+
+        self.removed: set[str] = set()
+        self.deadline = time.monotonic() + STOP_PATIENCE
+        """For the last one that was killed."""
+
+        self._settle_by = time.monotonic() + SETTLE_PATIENCE
+
+    def is_over(self) -> bool:
+        """Look whether anything is left; of a job that is gone, the record goes last."""
+        head, job, uid = self._head, self._job, self._uid
         record = records.find(head, job)
         if uid is not None and record is not None and record.uid != uid:
             # Somebody else took it down and has the name now.
             making.forget(head, job, uid)
-            return {"actors": len(ended), "groups": len(removed)}
-        actors, groups = _actors_of(job, head.actors()), _groups_of(job, head.groups())
-        if not actors and not groups:
-            break
-        if time.monotonic() > deadline:
-            left = f"{count(len(actors), 'actor')} and {count(len(groups), 'placement group')}"
-            raise ClusterError(f"{left} of `{job}` are still there after {STOP_PATIENCE:g} s", hint="try again")
-        for actor in actors:
-            head.kill_actor(actor.id)
-            ended.add(actor.id)
-        for group in groups:
-            if group.settled or time.monotonic() > settle_by:
-                head.remove_group(group.id)
-                removed.add(group.id)
-        time.sleep(0.05 if all(group.settled for group in groups) else 0.005)
-    making.forget(head, job, uid)
-    if uid is None and record is None and not ended and not removed:
-        raise no_such_job(job)
-    if record is not None:
-        records.forget(head, job)
-    return {"actors": len(ended), "groups": len(removed)}
+            return True
+        self._actors, self._groups = _actors_of(job, head.living_actors()), _groups_of(job, head.groups())
+        if self._actors or self._groups:
+            return False
+        making.forget(head, job, uid)
+        if uid is None and record is None and not self.killed and not self.removed:
+            raise no_such_job(job)
+        if record is not None:
+            records.forget(head, job)
+        return True
+
+    def go_on(self) -> float:
+        """End what is left; the seconds until it is worth looking again."""
+        if time.monotonic() > self.deadline:
+            left = f"{count(len(self._actors), 'actor')} and {count(len(self._groups), 'placement group')}"
+            raise ClusterError(f"{left} of `{self._job}` are still there after {STOP_PATIENCE:g} s", hint="try again")
+        for actor in self._actors:
+            before = self.killed.get(actor.id)
+            if before is None or time.monotonic() > before + KILL_AGAIN:
+                self._head.kill_actor(actor.id)
+                self.killed[actor.id] = time.monotonic()
+                if before is None:
+                    self.deadline = time.monotonic() + STOP_PATIENCE
+        for group in self._groups:
+            if group.settled or time.monotonic() > self._settle_by:
+                self._head.remove_group(group.id)
+                self.removed.add(group.id)
+        return 0.05 if all(group.settled for group in self._groups) else 0.005
 
 
 def no_such_job(job: str) -> Refused:

@@ -91,7 +91,7 @@ def find(head: Head, job: str, uid: str, component: str, rank: int) -> Making | 
     data = head.get(MADE_NAMESPACE.encode(), key(job, uid, component, rank).encode())
     try:
         return Making(**pickle.loads(data)) if data else None
-    except (TypeError, ValueError, pickle.UnpicklingError):
+    except (TypeError, ValueError, AttributeError, ImportError, EOFError, pickle.UnpicklingError):
         return None
 
 

@@ -62,6 +62,9 @@ class Record:
         value = json.loads(data)
         if not isinstance(value, dict) or not isinstance(value.get("job"), str):
             raise ValueError("not a job record")
+        groups, rows = value.get("groups", {}), [*value.get("nodes", ()), *value.get("ranks", ())]
+        if not all(type(size) is int for size in groups.values()) or not all(isinstance(row, dict) for row in rows):
+            raise ValueError("a job record of another version")
         known = {name: value[name] for name in cls.__dataclass_fields__ if name in value}
         return cls(**{"file": None, "created": 0.0, "uid": "", **known})
 

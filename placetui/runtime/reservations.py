@@ -13,7 +13,7 @@ from placetui.runtime.errors import Refused
 from placetui.runtime.model import RayActor, RayNode, Tables
 from placetui.runtime.ordering import Order, Probed, order
 from placetui.runtime.private import Head
-from placetui.runtime.probe import probe
+from placetui.runtime.probe import probe, visible_lists
 from placetui.runtime.reserve import Fillers, fit, remove, reserve
 from placetui.runtime.waiting import Patience
 
@@ -81,6 +81,7 @@ class Reservations:
             rank: self._visible.get(node.id) or tuple(str(index) for index in range(node.gpus))
             for rank, node in enumerate(nodes)
         }
+        visible |= visible_lists(self._ray, demand, nodes, patience)
         return [one.group for one in held], Order(tuple(one.probed for one in held), visible)
 
     def release(self, name: str) -> None:
@@ -106,7 +107,7 @@ class Reservations:
                 )
 
     def _reserve(self, demand: Demand, nodes: Sequence[RayNode], tables: Tables, patience: Patience) -> None:
-        fillers = Fillers(self._ray, self._head, patience)
+        fillers = Fillers(self._head, patience)
         group = None
         try:
             fillers.fill(demand, nodes, self._with_ours(tables))

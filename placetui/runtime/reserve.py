@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from placetui.runtime.demand import Demand
-from placetui.runtime.errors import Refused
+from placetui.runtime.errors import Refused, Silent
 from placetui.runtime.feasibility import NodeCheck, check, free_slots
 from placetui.runtime.jobs import SETTLE_PATIENCE
 from placetui.runtime.model import RayNode, Tables
@@ -68,7 +68,10 @@ def reserve(
     number = group.id.hex()
 
     def lacking() -> str:
-        tables = head.tables()
+        try:
+            tables = head.tables()
+        except Silent as problem:
+            return problem.message
         short = [one.sentence() for one in check(demand, nodes, tables) if not one.fits]
         state = next((f"{one.state}, {one.scheduling}" for one in tables.groups if one.id == number), "gone")
         return "; ".join(short) or f"the placement group is {state}"
@@ -96,8 +99,7 @@ class Fillers:
     Ray gives a bundle the lowest GPU that is free: a plan that leaves out GPU 0 would get it all the same.
     """
 
-    def __init__(self, ray: Any, head: Head, patience: Patience) -> None:
-        self._ray = ray
+    def __init__(self, head: Head, patience: Patience) -> None:
         self._head = head
         self._patience = patience
         self._groups: list[Any] = []
@@ -108,9 +110,9 @@ class Fillers:
             planned = [bundle.position for bundle in demand.bundles if bundle.node == rank]
             free = free_slots(node, tables)
             if free is not None:
-                self._fill_node(node, in_the_way(planned, free))
+                self._fill_node(node, in_the_way(planned, free), len(free))
 
-    def _fill_node(self, node: RayNode, slots: Sequence[tuple[int, bool]]) -> None:
+    def _fill_node(self, node: RayNode, slots: Sequence[tuple[int, bool]], free: int) -> None:
         wanted: list[Any] = []
         for _, keep in slots:
             # One after the other: each gets the lowest that is left.
@@ -122,9 +124,11 @@ class Fillers:
         for group in wanted:
             self._remove(group)
         if wanted:
-            free = len(wanted)
+            free -= len(slots) - len(wanted)
+            # Not longer than that: somebody else may have taken one, and what the job gets is looked at afterwards.
+            end = time.monotonic() + SETTLE_PATIENCE
             self._patience.until(
-                lambda: True if self._head.available().get(node.id, {}).get("GPU", 0) >= free else None,
+                lambda: self._head.available().get(node.id, {}).get("GPU", 0) >= free or time.monotonic() > end or None,
                 lambda: f"GPUs of {node.ip} that were held for a moment are not free again",
             )
 
@@ -137,7 +141,7 @@ class Fillers:
         self._groups.remove(group)
         # At the end the driver may have gone already, and its fillers with it.
         with suppress(Exception):
-            self._ray.util.remove_placement_group(group)
+            remove(self._head, group.id.hex())
 
 
 def in_the_way(planned: Sequence[int], free: Sequence[int]) -> list[tuple[int, bool]]:

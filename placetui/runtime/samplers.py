@@ -29,6 +29,9 @@ WAIT = 0.5
 BATCH = 32
 """Samplers that are starting at the same time."""
 
+STARTING = 5.0
+"""Seconds for which one counts as starting."""
+
 NODES_PER_SECOND = 256
 """Nodes that are asked in a second: a large cluster is read less often."""
 
@@ -185,7 +188,11 @@ class Samplers:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         now = self._clock()
-        starting = sum(seat.actor is not None and seat.reading is None for seat in self.seats.values())
+        # Those that take long are not waited for: their nodes may be the ones that hang.
+        starting = sum(
+            seat.actor is not None and seat.reading is None and now < seat.made_at + STARTING
+            for seat in self.seats.values()
+        )
         for name, seat in self.seats.items():
             if seat.actor is not None or now < seat.retry_at or starting >= BATCH:
                 continue

@@ -103,11 +103,15 @@ def connect(address: str) -> Session:
             hint="a program has one cluster at a time: call ray.shutdown() before it takes another",
         )
     head = open_head(address)
-    if here:
-        import ray
-    else:
-        ray = ready_to_join(head, head.nodes())
-        join(address, lambda: _init(address))
+    try:
+        if here:
+            import ray
+        else:
+            ray = ready_to_join(head, head.nodes())
+            join(address, lambda: _init(address))
+    except BaseException:
+        head.close()
+        raise
     if _current:
         _current.head.close()
     _current = Session(ray, head)

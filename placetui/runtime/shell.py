@@ -189,8 +189,10 @@ class Shell:
 def plain(value: Any, limit: int = VALUE_LIMIT, depth: int = DEPTH_LIMIT) -> Any:
     """A value that JSON has as well; what it has not, or what is too long, as the text that Python shows of it."""
     try:
-        if len(json.dumps(value, allow_nan=False)) <= limit:
-            return value
+        text = json.dumps(value, allow_nan=False)
+        if len(text) <= limit:
+            # Not the value itself: JSON takes instances of classes that only the worker has, such as enumerations.
+            return json.loads(text)
     except (TypeError, ValueError, RecursionError):
         pass
     if isinstance(value, (Mapping, list, tuple)) and len(value) <= ITEM_LIMIT and depth:

@@ -76,10 +76,13 @@ class TableReader:
     def _connect(self) -> Head:
         if self._failure is not None and self._clock() < self._retry_at:
             raise self._failure
+        head = None
         try:
             head = self._find()
             self.session = (head.get(b"session", b"session_name") or b"").decode("utf-8", "replace")
         except ClusterError as problem:
+            if head:
+                head.close()
             self._failure, self._retry_at = problem, self._clock() + RETRY
             raise
         self._failure = None

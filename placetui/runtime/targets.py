@@ -107,5 +107,8 @@ def target_of(job: Job, body: Mapping[str, Any]) -> Target:
 
 def current(head: Head, job: Job, target: Target) -> Target:
     """The same rank, looked at again."""
-    now = jobs.job_of(job.record, Tables(head.nodes(), head.actors()))
+    # Not with all that the head remembers: of the dead only this one matters.
+    known = head.actor(target.actor.id) if target.actor else None
+    actors = (known,) if known and known.state != "DEAD" else (*head.living_actors(), *((known,) if known else ()))
+    now = jobs.job_of(job.record, Tables(head.nodes(), actors))
     return target_of(now, {"component": target.component, "rank": target.rank})

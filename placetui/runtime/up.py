@@ -18,7 +18,7 @@ from placetui.placement.topology import Node
 from placetui.runtime import feasibility, jobs, making, records
 from placetui.runtime.connect import driver, open_head, resolve_address
 from placetui.runtime.demand import Demand, demand_of
-from placetui.runtime.errors import ClusterError, ClusterLost, Refused, WrongFile
+from placetui.runtime.errors import ClusterError, ClusterLost, Refused, Silent, WrongFile
 from placetui.runtime.guard import guarded
 from placetui.runtime.launch import Launcher, Setting
 from placetui.runtime.local import LocalCluster, machine_environment, sizes_for
@@ -27,7 +27,7 @@ from placetui.runtime.model import RayNode, Tables
 from placetui.runtime.ordering import Order, as_obtained, moves, order
 from placetui.runtime.private import Head
 from placetui.runtime.private_check import notice
-from placetui.runtime.probe import RANK_TIMEOUT, node_ranks, probe
+from placetui.runtime.probe import RANK_TIMEOUT, node_ranks, probe, visible_lists
 from placetui.runtime.records import READY, Record
 from placetui.runtime.request import Request
 from placetui.runtime.reserve import Fillers, fit, reserve
@@ -177,7 +177,12 @@ class _Up:
             nodes=tuple({"rank": rank, **node.to_dict()} for rank, node in enumerate(match.nodes)),
             plan=plan.to_dict(),
         )
-        records.take(head, record)
+        try:
+            records.take(head, record)
+        except Silent as problem:
+            # It may have come through all the same.
+            self._roll_back(head, record, problem)
+            raise
         return record
 
     def _start(
@@ -188,6 +193,7 @@ class _Up:
         if demand.bundles:
             group, found = self._reserve(ray, head, demand, match, tables, patience)
         self.step = "launch"
+        found = replace(found, visible={**found.visible, **visible_lists(ray, demand, match.nodes, patience)})
         setting = Setting(
             job=record.job,
             plan=as_obtained(plan, demand, found),
@@ -206,7 +212,7 @@ class _Up:
     def _reserve(
         self, ray: Any, head: Head, demand: Demand, match: Match, tables: Tables, patience: Patience
     ) -> tuple[Any, Order]:
-        fillers = Fillers(ray, head, patience)
+        fillers = Fillers(head, patience)
         try:
             fillers.fill(demand, match.nodes, tables)
             group = reserve(
@@ -265,10 +271,10 @@ class _Up:
         try:
             jobs.stop(head, record.job, uid=record.uid)
         except ClusterError as problem:
-            if not isinstance(reason, ClusterLost):
-                raise ClusterError(
-                    f"{reason}; and it could not be rolled back: {problem}", hint=f"placetui down {record.job}"
-                ) from reason
+            said, kind = f"{reason}; and it could not be rolled back: {problem}", ClusterError
+            if isinstance(reason, ClusterLost):
+                said, kind = f"{reason}; what was begun could not be taken back", ClusterLost
+            raise kind(said, hint=f"placetui down {record.job}") from reason
 
 
 def _check_nodes(head: Head, demand: Demand, match: Match) -> None:

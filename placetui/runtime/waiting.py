@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from placetui.bridge.work import Work
-from placetui.runtime.errors import Refused
+from placetui.runtime.errors import Refused, Silent
 
 T = TypeVar("T")
 
@@ -25,7 +26,10 @@ WATCH_EVERY = 1.0
 
 
 class Patience:
-    """A deadline for work that may be interrupted."""
+    """A deadline for work that may be interrupted.
+
+    A head that is busy may answer late: that is waited for. Whether one is gone is noticed by who guards the work.
+    """
 
     def __init__(self, work: Work, seconds: float, watch: Callable[[], None] | None = None, hint: str = HINT) -> None:
         """For so many seconds.
@@ -52,7 +56,8 @@ class Patience:
         self._work.check()
         if self._watch and time.monotonic() > self._watch_at:
             self._watch_at = time.monotonic() + WATCH_EVERY
-            self._watch()
+            with suppress(Silent):
+                self._watch()
         if not self.left:
             raise Refused(f"not ready after {self._seconds:g} s: {waiting_for()}", hint=self._hint)
 
@@ -65,14 +70,16 @@ class Patience:
         """What `look` gives once it gives something; `tell` hears now and then what is waited for."""
         pause = 0.005
         tell_at = time.monotonic() + TELL_EVERY
-        while (found := look()) is None:
+        while True:
+            with suppress(Silent):
+                if (found := look()) is not None:
+                    return found
             self.check(waiting_for)
             if tell and time.monotonic() > tell_at:
                 tell(waiting_for())
                 tell_at = time.monotonic() + TELL_EVERY
             time.sleep(pause)
             pause = min(SLICE, pause * 1.5)
-        return found
 
     def gather(
         self, ray: Any, wanted: Mapping[Any, T], waiting_for: Callable[[list[T]], str]
@@ -81,6 +88,9 @@ class Patience:
         waiting = dict(wanted)
         while waiting:
             done, _ = ray.wait(list(waiting), num_returns=1, timeout=min(SLICE, max(self.left, 0.01)))
+            if done:
+                # All that there are: of thousands of results, each look at all of them costs.
+                done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=0)
             for reference in done:
                 yield waiting.pop(reference), reference
             if waiting:

@@ -202,13 +202,15 @@ class Nvml:
 
     def _processes(self, function: str, device: Handle) -> dict[int, int | None]:
         while True:
-            suffix, layout = self._process_lists[self._process_list]
+            tried = self._process_list
+            suffix, layout = self._process_lists[tried]
             try:
                 return _listed(self._pointer(function + suffix), device, layout)
             except NvmlFailure as failure:
-                if failure.code != FUNCTION_NOT_FOUND or self._process_list == len(self._process_lists) - 1:
+                if failure.code != FUNCTION_NOT_FOUND or tried == len(self._process_lists) - 1:
                     raise
-                self._process_list += 1
+                # Another thread may have found out meanwhile.
+                self._process_list = max(self._process_list, tried + 1)
 
     def _pointer(self, name: str) -> Callable[..., int]:
         """The C function: for what wrappers of pynvml (or of the copy in Ray) call twice or know one version of."""

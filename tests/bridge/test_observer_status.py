@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from placetui.bridge.client import Bridge
+from placetui.bridge.messages import Message
 from placetui.bridge.source import BridgeSource
 
 if TYPE_CHECKING:
@@ -55,6 +56,19 @@ def test_each_change_is_told_once_and_the_last_picture_stands(
         ("connected", "", False),
     ]
     assert [update.observation.nodes[0].stale for update in notebook.updates[:4]] == [False, False, True, False]
+
+
+def test_a_note_does_not_hide_that_the_head_is_gone(
+    open_bridge: Callable[..., Bridge], notebook: Notebook, script: Callable[[str], list[str]]
+) -> None:
+    source = BridgeSource(open_bridge(script(MOODY)), "ray", "moody", {}, 0.02)
+    source.start(notebook)
+    notebook.wait_for_link("lost")
+    notebook.statuses.clear()
+    source.received(Message("status", {"link": "lost", "message": "the head is gone"}))
+    source.received(Message("error", {"message": "an observation was skipped"}))
+    source.close()
+    assert [status.link for status in notebook.statuses if "skipped" in status.message] == ["lost"]
 
 
 def test_a_child_that_replaces_another_has_options_of_its_own(

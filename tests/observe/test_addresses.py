@@ -13,7 +13,6 @@ from placetui.observe.addresses import NoAddress, split_address
         ("10.0.0.1:6379", "10.0.0.1", 6379),
         ("head-0.cluster.example:1", "head-0.cluster.example", 1),
         ("[fe80::1]:65535", "fe80::1", 65535),
-        ("fe80::1:6379", "fe80::1", 6379),
     ],
 )
 def test_addresses(text: str, host: str, port: int) -> None:
@@ -28,6 +27,12 @@ def test_what_is_none(text: str) -> None:
     with pytest.raises(NoAddress, match=r"^not HOST:PORT$") as caught:
         split_address(text)
     assert "10.0.0.1:6379" in caught.value.hint
+
+
+def test_an_ipv6_address_needs_its_brackets() -> None:
+    with pytest.raises(NoAddress) as caught:
+        split_address("fe80::1:6379")
+    assert caught.value.hint == "put brackets around an IPv6 address: [fe80::1]:6379"
 
 
 def test_the_client_server_is_not_the_head() -> None:

@@ -158,6 +158,17 @@ def test_a_later_schema_and_a_missing_file_are_said(tmp_path: Path) -> None:
         Recording(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("moment", ["1e999", "-5.0", "1e300"])
+def test_a_time_that_no_calendar_has_is_damage(tmp_path: Path, moment: str) -> None:
+    with gzip.open(tmp_path / "r", "wt") as file:
+        file.write(json.dumps({"format": "placetui recording", "schema": 1}) + "\n")
+    with gzip.open(tmp_path / "r", "at") as file:
+        file.write(f'{{"time":{moment},"whole":{{}}}}\n')
+    recording = Recording(tmp_path / "r")
+    assert list(recording) == []
+    assert recording.problem == "damaged after 0 observations: a line is of no time"
+
+
 def test_a_large_cluster_is_written_in_parts_that_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording_module, "LARGEST_MEMBER", 4000)
     path = record(tmp_path / "r", MANY)

@@ -68,4 +68,18 @@ def test_ranks_in_the_environment_hidden_gpus_and_restarts(
     while cluster.jobs()[0]["state"] != "degraded" or cluster.jobs()[0]["groups"]["actor"]["alive"] != 3:
         assert time.monotonic() < deadline
     assert cluster.down("job").code == 0
+
+    # Who has no GPU of a node sees all of them, by the ids that they have there.
+    launch = f"{{worker: 'restarting:Worker', kwargs: {{where: '{tmp_path}/seen'}}}}"
+    (tmp_path / "seen").mkdir()
+    file = write(
+        "actor: 2-3; env: {node_group: node, placement: 0}",
+        nodes=2,
+        more=f"placetui:\n  launch: {{env: {launch}}}\n",
+    )
+    done = cluster.up(file, PYTHONPATH=str(tmp_path))
+    assert done.code == 0, done.err
+    [seen_by_env] = (tmp_path / "seen").iterdir()
+    assert json.loads(seen_by_env.read_text())["VISIBLE_DEVICES"] == "11,9"
+    assert cluster.down("job").code == 0
     cluster.assert_clean()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 from contextlib import ExitStack
+from enum import Enum, IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -106,6 +107,31 @@ def test_a_record_is_read_as_it_was_written() -> None:
     assert list(read.nodes) == list(record.nodes)
     with pytest.raises(ValueError, match="not a job record"):
         Record.decode(b"[]")
+
+
+@pytest.mark.parametrize("more", ['"groups": {"actor": {"world_size": 8}}', '"nodes": ["n"]', '"ranks": [3]'])
+def test_a_record_of_another_version_is_not_taken_for_one_of_ours(more: str) -> None:
+    with pytest.raises(ValueError, match="another version"):
+        Record.decode(b'{"job": "job", ' + more.encode() + b"}")
+
+
+class Colour(str, Enum):
+    RED = "red"
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+class Pair(NamedTuple):
+    loss: float
+    colour: Colour
+
+
+def test_answers_are_plain_whatever_class_they_are_of() -> None:
+    found = shell.plain({"one": Pair(0.5, Colour.RED), "level": Level.LOW})
+    assert found == {"one": [0.5, "red"], "level": 1}
+    assert [type(value) for value in (found["one"], found["one"][1], found["level"])] == [list, str, int]
 
 
 def tables(*states: str) -> Tables:
