@@ -8,11 +8,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from placetui.tui.screens.dialog import Dialog
 
-class AskScreen(ModalScreen[str | None]):
+
+class AskScreen(Dialog[str | None]):
     """One question, one line; None when the user thinks better of it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "cancel")]

@@ -8,11 +8,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from placetui.tui.screens.dialog import Dialog
 
-class ConfirmScreen(ModalScreen[bool]):
+
+class ConfirmScreen(Dialog[bool]):
     """True once the very word was typed; everything else leaves things as they are."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "answer(False)", "cancel")]

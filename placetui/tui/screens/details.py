@@ -8,11 +8,12 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from placetui.tui.screens.dialog import Dialog
 
-class DetailsScreen(ModalScreen[None]):
+
+class DetailsScreen(Dialog[None]):
     """Fields, environment and reasons of the processes on a device."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,d,enter", "dismiss", "close")]

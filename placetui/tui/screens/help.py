@@ -10,10 +10,10 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from placetui.tui.actions import by_group, key_names
+from placetui.tui.screens.dialog import Dialog
 
 EVERYWHERE = (
     ("ctrl+p", "Find a command by its name."),
@@ -25,7 +25,7 @@ EVERYWHERE = (
 """What is no action of ours, or done with the mouse."""
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """A list of what can be done."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,enter", "dismiss", "close")]

@@ -11,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message_pump import MessagePump
-from textual.screen import ModalScreen
 from textual.widgets import DataTable, Static
 
 from placetui.grid import clean
@@ -20,6 +19,7 @@ from placetui.observe.ages import age
 from placetui.observe.operations import Failure, Operation
 from placetui.tui.jobs import Job
 from placetui.tui.reporting import Ended
+from placetui.tui.screens.dialog import Dialog
 
 LOOK_AGAIN = 2.0
 """Seconds between looks."""
@@ -37,7 +37,7 @@ class JobChoice:
     job: str
 
 
-class JobsScreen(ModalScreen[JobChoice | None]):
+class JobsScreen(Dialog[JobChoice | None]):
     """A table of jobs that is kept up to date."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -18,11 +17,12 @@ from placetui.placement.problems import count
 from placetui.tui.launch_text import launch_text
 from placetui.tui.launching import Launch
 from placetui.tui.screens.choose import Answer, answer_line
+from placetui.tui.screens.dialog import Dialog
 
 YES, NO, BACK = "yes", "no", "back"
 
 
-class LaunchScreen(ModalScreen[str | None]):
+class LaunchScreen(Dialog[str | None]):
     """One launch, which goes on without the screen: `yes` and `no` are answers to it, `back` leaves it as it is."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -8,14 +8,14 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from placetui.grid import clean
 from placetui.tui.launching import Launch
+from placetui.tui.screens.dialog import Dialog
 
 
-class LeavingScreen(ModalScreen[None]):
+class LeavingScreen(Dialog[None]):
     """Stays until all is down; escape goes back to the grid instead of leaving."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "stay")]

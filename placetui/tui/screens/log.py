@@ -11,12 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message_pump import MessagePump
-from textual.screen import ModalScreen
 from textual.widgets import Log, Static
 
 from placetui.grid import clean
 from placetui.observe.operations import Failure, Operation
 from placetui.tui.reporting import Ended, Told
+from placetui.tui.screens.dialog import Dialog
 
 MOST_LINES = 20_000
 LOOK_AGAIN = 0.5
@@ -26,7 +26,7 @@ LAST_BYTES = 256 * 1024
 """Of a file that is there already, as much as is shown."""
 
 
-class LogScreen(ModalScreen[None]):
+class LogScreen(Dialog[None]):
     """Follows what comes as long as its end is in view."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -11,11 +11,11 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from placetui.grid import clean
+from placetui.tui.screens.dialog import Dialog
 
 ABOUT = "Type to filter, or a path and enter."
 
@@ -31,7 +31,7 @@ class Choice:
     recent: bool = False
 
 
-class PickerScreen(ModalScreen[str | None]):
+class PickerScreen(Dialog[str | None]):
     """A list of files; typing filters it, and a path can be typed too."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.message_pump import MessagePump
-from textual.screen import ModalScreen
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -19,6 +18,7 @@ from placetui.observe.operations import Failure, Operation
 from placetui.placement.problems import count
 from placetui.placement.wording import ranges
 from placetui.tui.reporting import Ended, Told
+from placetui.tui.screens.dialog import Dialog
 
 LONGEST = 2_000
 """Characters of one answer."""
@@ -28,7 +28,7 @@ PAINT_AFTER = 0.1
 """Seconds in which answers are gathered before they are painted."""
 
 
-class ResultsScreen(ModalScreen[None]):
+class ResultsScreen(Dialog[None]):
     """One call on all ranks of a component: who has answered, who failed, who hangs."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -9,17 +9,17 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Label, Static
 
 from placetui.grid import clean
 from placetui.tui.editing import Review
+from placetui.tui.screens.dialog import Dialog
 
 MOST_LINES = 400
 """Lines of the difference that are shown; a person reads fewer."""
 
 
-class SaveScreen(ModalScreen[bool]):
+class SaveScreen(Dialog[bool]):
     """The difference of the texts, and who moves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

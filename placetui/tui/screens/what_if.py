@@ -8,12 +8,12 @@ from typing import ClassVar, get_args
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from placetui.placement.layouts import ADVICE, Layout
 from placetui.placement.settings import MODES, MOST_GPUS, MOST_NODES
+from placetui.tui.screens.dialog import Dialog
 
 AS_WRITTEN = "as written"
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -32,7 +32,7 @@ class WhatIf:
     """None: as written."""
 
 
-class WhatIfScreen(ModalScreen[WhatIf | None]):
+class WhatIfScreen(Dialog[WhatIf | None]):
     """Nodes, GPUs per node, mode and layout."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "cancel")]

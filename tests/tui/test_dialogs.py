@@ -1,0 +1,96 @@
+"""Dialogs end once: keys that come faster than the screen never close what is beneath."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from textual import events
+from textual.screen import ModalScreen
+
+import placetui.tui.screens as screens
+from placetui.tui.screens.ask import AskScreen
+from placetui.tui.screens.choose import Answer, ChooseScreen
+from placetui.tui.screens.dialog import Dialog
+from placetui.tui.screens.main import MainScreen
+from placetui.tui.screens.picker import Choice
+
+if TYPE_CHECKING:
+    from tests.tui.conftest import Desk, Seat
+
+
+def at_once(seat: Seat, *keys: str) -> None:
+    """Keys that are all there before the first is dealt with, as from a slow line."""
+    for key in keys:
+        seat.app.post_message(events.Key(key, "\r" if key == "enter" else key if len(key) == 1 else None))
+
+
+@pytest.mark.parametrize(
+    ("opened", "keys"),
+    [
+        ("x", ["enter", "enter", "enter"]),
+        ("x", ["enter", "escape"]),
+        ("x", ["escape", "escape", "escape"]),
+        ("a", ["enter", "enter"]),
+        ("a", ["a", "a", "a"]),
+        ("w", ["enter", "enter"]),
+        ("o", ["enter", "enter"]),
+        ("question_mark", ["q", "q"]),
+        ("d", ["enter", "enter"]),
+    ],
+)
+async def test_keys_that_arrive_together_close_one_dialog(desk: Desk, opened: str, keys: list[str]) -> None:
+    file = desk.copy("collocated")
+    async with desk.open(file, choices=[Choice(str(file))]) as seat:
+        await seat.press(opened)
+        await seat.until(lambda: isinstance(seat.app.screen, ModalScreen), "a dialog")
+        dialog = seat.app.screen
+        at_once(seat, *keys)
+        await seat.until(lambda: dialog not in seat.app.screen_stack, "the dialog closed")
+        await seat.press()
+        assert isinstance(seat.app.screen_stack[1], MainScreen)
+
+
+async def test_the_first_answer_counts(desk: Desk) -> None:
+    answers: list[str | None] = []
+    async with desk.open("collocated") as seat:
+        dialog = ChooseScreen("which", [Answer("one", "one", key="1"), Answer("two", "two", key="2")])
+        seat.app.push_screen(dialog, answers.append)
+        await seat.until(lambda: seat.app.screen is dialog)
+        at_once(seat, "2", "1", "escape")
+        await seat.until(lambda: answers)
+        await seat.press()
+        assert answers == ["two"]
+        assert seat.shows(MainScreen)
+
+
+async def test_a_covered_dialog_ends_when_it_is_on_top_again(desk: Desk) -> None:
+    answers: list[str | None] = []
+    async with desk.open("collocated") as seat:
+        below, above = AskScreen("below", "?"), AskScreen("above", "?")
+        seat.app.push_screen(below, answers.append)
+        seat.app.push_screen(above, answers.append)
+        await seat.until(lambda: above.is_mounted)
+        below.dismiss("from code")
+        below.dismiss("again")
+        await seat.press()
+        assert seat.app.screen is above
+        assert answers == []
+        await seat.press("escape")
+        await seat.until(lambda: seat.shows(MainScreen))
+        assert answers == [None, "from code"]
+
+
+def test_every_dialog_is_one() -> None:
+    """Textual's own modal screen takes away whatever is on top."""
+    from importlib import import_module
+    from pkgutil import iter_modules
+
+    found = [
+        one
+        for module in iter_modules(screens.__path__)
+        for one in vars(import_module(f"{screens.__name__}.{module.name}")).values()
+        if isinstance(one, type) and issubclass(one, ModalScreen) and one is not ModalScreen
+    ]
+    assert len(found) > 10
+    assert [one for one in found if not issubclass(one, Dialog)] == []
