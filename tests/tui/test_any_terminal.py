@@ -12,6 +12,7 @@ from placetui import resources
 from placetui.observe.ports import Status
 from placetui.tui.screens.picker import Choice
 from placetui.tui.screens.what_if import WhatIfScreen
+from tests.tui.pretend import ADDRESS, PretendedOperations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -218,6 +219,29 @@ async def test_names_are_never_markup(desk: Desk) -> None:
         seat.app.screen.query_one(Input).value = "no[/]where/x[y].txt"
         await seat.press("enter")
         assert seat.toasts[-1].startswith("no[/]where/x[y].txt cannot be written")
+        for query, key, title in (("path[/]x 2", "m", "─ path[/]x ─"), ("[bold] 0", "d", "─ host[red]")):
+            await seat.find(query)
+            await seat.press(key)
+            await seat.sees(title)
+            await seat.press("escape")
+
+
+async def test_jobs_are_never_markup(desk: Desk) -> None:
+    operations = PretendedOperations()
+    job = {"name": "job[red]", "file": "/runs/x[/].yaml", "state": "[b]odd", "created": 0.0, "groups": {}}
+    operations.replies["ps"] = {"address": ADDRESS, "jobs": [job]}
+    async with desk.open(desk.write(STRANGE), operations=operations, write=True) as seat:
+        await seat.press("J")
+        await seat.sees("job[red]", "/runs/x[/].yaml", "[b]odd")
+        operations.replies["ps"] = {"address": ADDRESS, "jobs": [{**job, "state": "[/]worse"}]}
+        await seat.sees("[/]worse")
+        await seat.press("s")
+        await seat.sees("─ stop job[red] ─")
+        await seat.press("escape")
+        seat.app.job = "job[red]"
+        await seat.find("path[/]x 2")
+        await seat.press("F")
+        await seat.sees("─ log of path[/]x:2 ─")
 
 
 async def test_a_strange_file_in_ascii(desk: Desk) -> None:

@@ -26,7 +26,7 @@ class AskScreen(Dialog[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
-            box.border_title = self._title
+            box.border_title = Content(self._title)
             box.border_subtitle = "enter goes on, escape goes back"
             yield Static(Content(self._question))
             yield Input(self._value, compact=True)

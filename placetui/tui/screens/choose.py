@@ -55,7 +55,7 @@ class ChooseScreen(Dialog[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
-            box.border_title = self._title
+            box.border_title = Content(self._title)
             box.border_subtitle = "enter chooses, escape goes back"
             if self._question:
                 yield Static(Content(self._question))

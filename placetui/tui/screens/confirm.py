@@ -26,7 +26,7 @@ class ConfirmScreen(Dialog[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
-            box.border_title = self._title
+            box.border_title = Content(self._title)
             box.border_subtitle = "escape goes back"
             yield Static(Content(self._question))
             yield Static(Content(f"Type {self._word} and enter to do it."))

@@ -8,6 +8,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.content import Content
 from textual.widgets import Static
 
 from placetui.tui.screens.dialog import Dialog
@@ -25,6 +26,6 @@ class DetailsScreen(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog -tall") as box:
-            box.border_title = self._title
+            box.border_title = Content(self._title)
             box.border_subtitle = "arrows scroll, escape goes back"
             yield Static(self._text, markup=False)

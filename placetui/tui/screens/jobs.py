@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -69,7 +70,7 @@ class JobsScreen(Dialog[JobChoice | None]):
         self.set_interval(LOOK_AGAIN, self._ask)
 
     @property
-    def _table(self) -> DataTable[str]:
+    def _table(self) -> DataTable[Text]:
         return self.query_one(DataTable)
 
     def _ask(self) -> None:
@@ -101,7 +102,8 @@ class JobsScreen(Dialog[JobChoice | None]):
             name = cut(clean(job.name, self._ascii), longest, keep="ends", ellipsis=ellipsis)
             file = cut(clean(job.file, self._ascii), room, keep="end", ellipsis=ellipsis)
             alive = f"{job.alive}/{job.world_size}" if job.world_size else ""
-            cells = (name, job.state, alive, age(job.created, self._now()), file)
+            # As texts: the table would read plain strings as markup.
+            cells = tuple(map(Text, (name, job.state, alive, age(job.created, self._now()), file)))
             if job.name not in {row.value for row in table.rows}:
                 table.add_row(*cells, key=job.name)
                 continue

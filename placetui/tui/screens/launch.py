@@ -40,7 +40,7 @@ class LaunchScreen(Dialog[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -fit") as box:
-            box.border_title = f"launch {self.launch.job}"
+            box.border_title = Content(f"launch {self.launch.job}")
             with VerticalScroll(can_focus=False):
                 yield Static(id="launch-text", markup=False)
             yield Static(id="launch-refusal", classes="refusal", markup=False)

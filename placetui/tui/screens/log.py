@@ -42,7 +42,7 @@ class LogScreen(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -full -log") as box:
-            box.border_title = self._title
+            box.border_title = Content(self._title)
             box.border_subtitle = "arrows scroll, end follows, escape goes back"
             yield Log(max_lines=MOST_LINES, auto_scroll=True)
             yield Static(id="log-says", classes="muted", markup=False)

@@ -9,6 +9,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
 from textual.message_pump import MessagePump
 from textual.timer import Timer
 from textual.widgets import Static
@@ -52,7 +53,7 @@ class ResultsScreen(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -fit") as box:
-            box.border_title = self._title
+            box.border_title = Content(self._title)
             box.border_subtitle = "x waits no longer, escape goes back"
             yield Static(id="results-says", markup=False)
             with VerticalScroll():

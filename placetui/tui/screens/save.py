@@ -9,6 +9,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
+from textual.content import Content
 from textual.widgets import Label, Static
 
 from placetui.grid import clean
@@ -36,7 +37,7 @@ class SaveScreen(Dialog[bool]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog -tall") as box:
-            box.border_title = self._title
+            box.border_title = Content(self._title)
             box.border_subtitle = self._keys
             colors = self.app.theme_variables
             yield Static(

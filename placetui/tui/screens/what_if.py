@@ -8,6 +8,7 @@ from typing import ClassVar, get_args
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -45,7 +46,7 @@ class WhatIfScreen(Dialog[WhatIf | None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog -tall", can_focus=False) as box:
-            box.border_title = self._title
+            box.border_title = Content(self._title)
             box.border_subtitle = "enter tries it, tab moves on, escape goes back"
             with Horizontal(classes="fields"):
                 yield Label("nodes")
