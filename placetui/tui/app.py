@@ -270,7 +270,7 @@ class Dashboard(LiveActions):
         if wanted is None or session is None:
             return
         nodes = session.plan.nodes
-        same = wanted.nodes == len(nodes) and wanted.gpus == max(node.gpus for node in nodes)
+        same = wanted.nodes == len(nodes) and wanted.gpus == max((node.gpus for node in nodes), default=0)
         wishes = replace(session.wishes, mode=wanted.mode, overrides=session.asked.overrides)
         if not same:
             wishes = replace(wishes, nodes=(Node(wanted.gpus),) * wanted.nodes, topology_source="flag")

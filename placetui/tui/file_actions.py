@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,8 +169,15 @@ class FileActions(App[int]):
     def _write_new(self, name: str, content: str) -> None:
         """Write a file that is not there yet, and say how that went."""
         try:
-            with open(os.path.expanduser(name), "x", encoding="utf-8") as file:
-                file.write(content)
+            path = os.path.expanduser(name)
+            file = open(path, "x", encoding="utf-8")  # noqa: SIM115
+            try:
+                with file:
+                    file.write(content)
+            except (OSError, ValueError):
+                with suppress(OSError):
+                    os.unlink(path)  # half a file is none, and would be in the way
+                raise
         except FileExistsError:
             self.notify(f"{name} is there already: choose another name", severity="error", markup=False)
         except (OSError, ValueError) as error:  # ValueError: no file can have that name

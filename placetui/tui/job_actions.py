@@ -188,6 +188,9 @@ class JobActions(LaunchActions):
         components = main.session.plan.components
         here = [name for name, _ in main.ranks_here()]
         names = sorted(components, key=lambda name: name not in here)
+        if not names:
+            self.notify("this job has no components", markup=False)
+            return
         component: str | None = names[0]
         if len(names) > 1:
             answers = [Answer(name, name, f"{components[name].world_size} ranks") for name in names]

@@ -352,3 +352,10 @@ async def test_action_ray_log(desk: Desk) -> None:
         await seat.sees("·[31mhalf a line")
         await seat.press("escape")
         assert seat.shows(MainScreen)
+
+
+async def test_a_job_without_components_has_nobody_to_call(desk: Desk) -> None:
+    file = desk.write("cluster:\n  num_nodes: 1\n  component_placement: {}\n", "empty.yaml")
+    async with dashboard(desk, attached="conf", file=file) as (seat, _):
+        await seat.press("C")
+        await seat.until(lambda: "this job has no components" in seat.toasts)

@@ -10,6 +10,8 @@ from textual.widgets import ContentSwitcher
 
 from placetui.grid import Place
 from placetui.tui.screens.details import DetailsScreen
+from placetui.tui.screens.main import MainScreen
+from placetui.tui.screens.what_if import WhatIf
 from placetui.tui.widgets.panels import ComponentList, ProblemList
 
 if TYPE_CHECKING:
@@ -325,3 +327,23 @@ async def test_details_scroll_and_close(desk: Desk) -> None:
         await seat.until(lambda: box.scroll_offset != Offset(0, 0), "scrolled")
         await seat.press("q")
         assert seat.app.screen is seat.main
+
+
+async def test_half_an_export_is_not_left_behind(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        seat.app._write_new("out.txt", "a name that no encoding knows: \ud800")
+        await seat.until(lambda: seat.toasts)
+        assert seat.toasts[-1].startswith("out.txt cannot be written")
+        assert not (desk.folder / "out.txt").exists()
+        seat.app._write_new("out.txt", "whole")
+        seat.app._write_new("out.txt", "\ud800")
+        assert (desk.folder / "out.txt").read_text() == "whole"
+
+
+async def test_keys_on_a_file_without_a_plan(desk: Desk) -> None:
+    async with desk.open(desk.write("cluster: [", "broken.yaml")) as seat:
+        assert not seat.main.session.plan.nodes
+        await seat.press("v", "V", "[", "]", "d", "escape")
+        seat.app._tried(WhatIf(1, 8))
+        await seat.press()
+        assert seat.shows(MainScreen)

@@ -152,8 +152,9 @@ class EditActions(TextActions):
 
     def _rank_here(self, name: str) -> int | None:
         """The rank of a component under the cursor."""
-        cursor = self.grid.emphasis.cursor
-        for device in self.session.plan.devices_of(cursor.node):
+        cursor, plan = self.grid.emphasis.cursor, self.session.plan
+        # As in `_here`: the node may be missing by now.
+        for device in plan.devices_of(cursor.node) if cursor.node < len(plan.nodes) else ():
             if Place(device.node, device.kind, device.index) == cursor:
                 return next((one.rank for one in device.occupants if one.component == name), None)
         return None

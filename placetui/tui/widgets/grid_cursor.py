@@ -348,7 +348,8 @@ class GridCursor(ScrollView, can_focus=True):
 
     def action_select_node(self) -> None:
         cursor = self.emphasis.cursor
-        self.select(Place(cursor.node, cursor.kind, i) for i in range(dict(self._rows(cursor.node))[cursor.kind]))
+        if self.plan is not None and cursor.node < len(self.plan.nodes):
+            self.select(Place(cursor.node, cursor.kind, i) for i in range(dict(self._rows(cursor.node))[cursor.kind]))
 
     def action_select_column(self) -> None:
         if self.drawing is not None:
