@@ -248,7 +248,11 @@ def _keep(descriptor: int, target: str, status: os.stat_result) -> None:
                 with suppress(OSError):
                     os.setxattr(descriptor, attribute, os.getxattr(target, attribute))
     if hasattr(os, "fchmod"):
-        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+        mode = stat.S_IMODE(status.st_mode)
+        if os.fstat(descriptor).st_gid != status.st_gid:
+            # What the old group was allowed is nothing to another one.
+            mode &= ~(stat.S_IRWXG | stat.S_ISGID)
+        os.fchmod(descriptor, mode)
 
 
 def _sync(directory: str) -> None:

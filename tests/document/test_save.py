@@ -250,6 +250,27 @@ def test_without_permission() -> None:
         assert file.read_text() == OLD
 
 
+@pytest.mark.skipif(not as_root, reason="only root may give files away")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_another_group_gets_nothing_of_what_the_old_one_had() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        directory, file = Path(name), Path(name) / "conf.yaml"
+        file.write_text(OLD)
+        os.chown(directory, 65534, 65534)
+        os.chown(file, 65534, 23456)
+        file.chmod(0o2664)
+
+        def work() -> None:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            assert isinstance(save(file, NEW, expected=stamp_of(file)), Saved)
+
+        assert in_child(work) == 0
+        assert file.stat().st_gid == 65534
+        assert stat.S_IMODE(file.stat().st_mode) == 0o604
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("step", STEPS)
 def test_kill_9_before_any_step_leaves_a_whole_file(file: Path, step: str) -> None:
