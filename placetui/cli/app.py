@@ -101,6 +101,17 @@ def check(args: argparse.Namespace) -> int | None:
     except DocumentError as error:
         print_problems(error.problems)
         return exits.USAGE
+    if args.replay:
+        from placetui.observe.playback import Recording, RecordingError
+
+        try:
+            Recording(args.replay)
+        except RecordingError as error:
+            print(f"placetui: {error}", file=sys.stderr)
+            return exits.USAGE
+    if args.theme and (wrong := _wrong_theme(args.theme)):
+        print(f"placetui: {wrong}", file=sys.stderr)
+        return exits.USAGE
     return None
 
 

@@ -46,7 +46,13 @@ def run(arguments: Sequence[str]) -> int:
         print("  hint: say --yes", file=sys.stderr)
         return exits.USAGE
     # On assumed nodes something may not fit that fits on the real ones: the child looks again.
-    if plan.topology_source != "assumed" and any(problem.severity == "error" for problem in plan.problems):
+    errors = [problem for problem in plan.problems if problem.severity == "error"]
+    if plan.topology_source != "assumed" and errors:
+        if args.json:
+            message = f"{count(len(errors), 'error')} in {args.file}"
+            told = [problem.format() for problem in errors]
+            failed = {"step": "failed", "during": "check", "wrong_file": True, "message": message, "hint": ""}
+            print(json.dumps({**failed, "problems": told}), flush=True)
         print_problems(plan.problems)
         return exits.PROBLEMS
     job = args.job or job_name(args.file)

@@ -186,3 +186,15 @@ def test_ranks_get_the_callers_python_path_made_absolute(monkeypatch: pytest.Mon
     assert python_path() == ["/abs", str(tmp_path / "rel")]
     monkeypatch.delenv("PYTHONPATH")
     assert python_path() == []
+
+
+def test_json_lines_of_a_wrong_file_end_in_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text(GOOD.replace("0-3", "0-9"))
+    assert main(["up", str(file), "--json", "--yes"]) == 1
+    out, err = capsys.readouterr()
+    (line,) = out.splitlines()
+    told = json.loads(line)
+    assert (told["step"], told["during"], told["wrong_file"]) == ("failed", "check", True)
+    assert told["message"] == f"1 error in {file}"
+    assert told["problems"][0] in err

@@ -40,6 +40,12 @@ def test_what_would_keep_the_dashboard_from_opening_is_said_at_once(tmp_path: Pa
     missing = run(str(tmp_path / "missing.yaml"))
     assert missing.returncode == 2
     assert "missing.yaml" in missing.stderr
+    theme = run(SAMPLE, "--theme", "no-such-theme")
+    assert theme.returncode == 2
+    assert "there is no theme `no-such-theme`" in theme.stderr
+    recording = run(SAMPLE, "--replay", str(tmp_path / "missing.rec"))
+    assert recording.returncode == 2
+    assert "missing.rec" in recording.stderr
     mistyped = run(SAMPLE, "--them", "nord")
     assert mistyped.returncode == 2
     assert "--them" in mistyped.stderr
