@@ -117,7 +117,9 @@ def announce(path: str | os.PathLike[str]) -> bool:
     me = Holder(_user(), socket.gethostname(), os.getpid(), _started(os.getpid()), time.time())
     try:
         note = _note(path, me)
-        descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o644)
+        # Without waiting: a pipe of that name would have us wait for its reader.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        descriptor = os.open(note, flags, 0o644)
         with open(descriptor, "w", encoding="utf-8") as file:
             json.dump({"schema": 1, **asdict(me)}, file)
     except (OSError, ValueError):

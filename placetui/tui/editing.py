@@ -58,8 +58,8 @@ class Editor:
         self._saved_as: Session | None = None if new else session
         """What the file holds, as far as we know; None when there is no file yet."""
 
-        self._kept = False
-        """Whether the unsaved work that is kept is ours."""
+        self._kept: str | None = None
+        """The text of the unsaved work that we keep."""
 
     @property
     def dirty(self) -> bool:
@@ -179,15 +179,18 @@ class Editor:
     def keep(self) -> None:
         """Keep unsaved work where a crash cannot reach it; nothing unsaved leaves nothing of ours behind."""
         if self.dirty:
-            self._kept = recovery.keep(self.path, self.history.text, self.stamp.digest) or self._kept
+            if recovery.keep(self.path, self.history.text, self.stamp.digest):
+                self._kept = self.history.text
         else:
             self._forget()
 
     def _forget(self) -> None:
-        """Drop what we kept; what an earlier run kept and the user left for later stays."""
-        if self._kept:
-            recovery.discard(self.path)
-            self._kept = False
+        """Drop what we kept; what an earlier run kept and the user left for later stays, and what another one keeps."""
+        if self._kept is not None:
+            found = recovery.find(self.path)
+            if found is not None and found.text == self._kept:
+                recovery.discard(self.path)
+            self._kept = None
 
     def lost_work(self) -> recovery.Unsaved | None:
         """Unsaved work of an earlier run."""
@@ -204,7 +207,7 @@ class Editor:
         if splice is not None:
             self.history.apply(splice, "restore unsaved work")
         self.stamp = FileStamp(lost.base)
-        self._kept = True
+        self._kept = lost.text
         return session.with_text(self.history.text)
 
     def changed_on_disk(self) -> bool:

@@ -174,3 +174,11 @@ def test_where_no_note_can_be_left_nothing_breaks(tmp_path: Path) -> None:
     assert not announce(nowhere)
     assert others(nowhere) == []
     withdraw(nowhere)
+
+
+def test_a_pipe_where_the_note_would_stand_does_not_hang(file: Path) -> None:
+    assert announce(file)
+    (note,) = (one for one in file.parent.iterdir() if one.name.endswith(LOCK_SUFFIX))
+    note.unlink()
+    os.mkfifo(note)
+    assert not announce(file)

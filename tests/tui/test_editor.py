@@ -287,6 +287,19 @@ def test_work_left_for_later_outlives_a_run_that_changes_nothing(plan: Path) -> 
     assert opened(plan)[0].lost_work() is not None
 
 
+def test_what_another_dashboard_keeps_stays(plan: Path) -> None:
+    (first, first_session), (second, second_session) = opened(plan), opened(plan)
+    second_session = done(second.do(second_session, Resize("actor", -2)))
+    second.keep()
+    done(first.do(first_session, Resize("actor", -1)))
+    first.keep()
+    second.undo(second_session)
+    second.keep()
+    found = recovery.find(plan)
+    assert found is not None
+    assert found.text == first.history.text
+
+
 def test_restored_work_goes_on_and_can_be_undone(plan: Path) -> None:
     first, session = opened(plan)
     done(first.do(session, Resize("actor", -1)))
