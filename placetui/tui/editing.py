@@ -67,6 +67,9 @@ class Editor:
 
     def do(self, session: Session, operation: Operation) -> Session | Refusal:
         """Make an edit, or say why not."""
+        if session.text != self.history.text:
+            # Its places would be those of another text.
+            return Refusal("the grid does not show the text that is edited", "undo or redo shows it")
         edited = self._attempt(session, operation)
         if isinstance(edited, Refusal):
             return edited
@@ -169,10 +172,13 @@ class Editor:
         self._saved_as = session
         self._forget()
 
-    def discard(self) -> None:
-        """Forget what is unsaved."""
-        self.history = History(self._saved_as.text if self._saved_as else "")
+    def discard(self, session: Session) -> Session:
+        """Forget what is unsaved; undo brings it back for as long as the file is open."""
+        splice = difference(self.history.text, self._saved_as.text if self._saved_as else "")
+        if splice is not None:
+            self.history.apply(splice, "forget my changes")
         self._forget()
+        return session.with_text(self.history.text)
 
     # What must not be lost
 

@@ -234,7 +234,7 @@ class FileActions(App[int]):
         if answer == "save":
             return await main.save()
         if answer == "discard":
-            main.editor.discard()
+            main.discard()
         return answer is not None
 
     def leave(self, code: int = 0) -> None:

@@ -16,6 +16,8 @@ from placetui.document import recovery
 from placetui.tui.app import Planned
 from placetui.tui.screens.ask import AskScreen
 from placetui.tui.screens.choose import ChooseScreen
+from placetui.tui.screens.main import MainScreen
+from placetui.tui.screens.picker import PickerScreen
 from placetui.tui.screens.save import SaveScreen
 from placetui.tui.screens.what_if import WhatIfScreen
 
@@ -317,6 +319,28 @@ async def test_leaving_with_unsaved_changes_asks(desk: Desk, key: str) -> None:
 
 
 # A new file, two people, a live picture
+
+
+async def test_forgotten_changes_are_off_the_screen_too_when_the_user_stays(desk: Desk) -> None:
+    path = desk.write(PLAN)
+    async with desk.open(path, write=True) as seat:
+        await seat.press("e")
+        await seat.press(*["backspace"] * 3)
+        await seat.write("0-6:0-13")
+        await seat.press("enter")
+        await edits(seat, 1)
+        await seat.press("o")
+        await shows(seat, ChooseScreen, "unsaved changes")
+        await seat.press("d")
+        await shows(seat, PickerScreen)
+        await seat.press("escape")
+        await shows(seat, MainScreen)
+        assert seat.main.session.text == text(seat) == PLAN
+        await seat.misses("edited")
+        await grow(seat)
+        assert text(seat) == GROWN
+        await seat.press("ctrl+s", "enter")
+        await seat.until(lambda: path.read_text() == GROWN)
 
 
 async def test_a_new_file_from_nothing(desk: Desk) -> None:

@@ -128,6 +128,28 @@ def test_a_broken_text_is_not_edited_in_the_grid(plan: Path) -> None:
     assert "broken" in refusal.reason
 
 
+def test_an_edit_of_another_text_than_the_edited_one_is_refused(plan: Path) -> None:
+    editor, session = opened(plan)
+    other = session.with_text(PLAN.replace("actor: 0-7", "actor: 0-3"))
+    refusal = editor.do(other, Resize("rollout", -1))
+    assert isinstance(refusal, Refusal)
+    assert editor.history.text == PLAN
+
+
+def test_what_is_forgotten_can_be_undone(plan: Path) -> None:
+    editor, session = opened(plan)
+    edited = editor.do(session, Rename("actor", "trainer"))
+    assert isinstance(edited, Session)
+    editor.keep()
+    forgotten = editor.discard(edited)
+    assert forgotten.text == editor.history.text == PLAN
+    assert not editor.dirty
+    assert recovery.find(plan) is None
+    undone = editor.undo(forgotten)
+    assert undone is not None
+    assert undone[1].text == edited.text
+
+
 def random_operation(random: random.Random, names: list[str]) -> Operation:
     name, other = (random.choice(names or ["nobody"]) for _ in range(2))
     spots = tuple(Place(random.randrange(2), "gpu", index) for index in random.sample(range(8), random.randint(1, 4)))

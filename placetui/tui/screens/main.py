@@ -116,6 +116,10 @@ class MainScreen(TableActions, EditActions):
         self._draw()
         self._fill_panels()
 
+    def discard(self) -> None:
+        """Forget what is unsaved: off the screen too, for whoever stays after all."""
+        self._after_edit(self.editor.discard(self.session))
+
     def use_palette(self, palette: GridPalette) -> None:
         """Colours of another theme."""
         self._palette = palette
