@@ -160,10 +160,7 @@ class Dashboard(LiveActions):
             rebound=self.options.keys,
             thresholds=self.options.thresholds,
         )
-        if self.main is None:
-            self.push_screen(main)
-        else:
-            self.switch_screen(main)
+        self._replace_main(main)
         if session.pictured:
             self._connected = session.plan  # by the source that showed it
         else:
@@ -173,6 +170,18 @@ class Dashboard(LiveActions):
         self._withdraw()
         if editor.write:
             self._tell_others(editor)
+
+    def _replace_main(self, main: MainScreen) -> None:
+        """Put a main screen in the place of the one that is there: nothing unsaved goes with it, no dialog outlives it."""
+        old = self.main
+        if old is None:
+            self.push_screen(main)
+            return
+        old.settle()
+        old.editor.keep()
+        for screen in reversed(self.screen_stack[self.screen_stack.index(old) + 1 :]):
+            screen.dismiss()
+        self.switch_screen(main)
 
     def _watch_file(self, file: str) -> None:
         if self._watch is not None:

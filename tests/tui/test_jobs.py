@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from textual.command import CommandPalette
 from textual.widgets import DataTable, Log
 
-from placetui.document import load
+from placetui.document import load, recovery
 from placetui.observe.operations import Failure
 from placetui.tui.screens.ask import AskScreen
 from placetui.tui.screens.choose import ChooseScreen
@@ -144,6 +145,35 @@ async def test_the_job_of_another_file_opens_that_file(desk: Desk) -> None:
         assert session.plan.topology_source == "ray"
         assert session.plan.nodes[0].name == "gpu-host"
         await seat.sees("gpu-host", "job conf")
+
+
+async def test_a_job_that_opens_closes_what_was_opened_meanwhile(desk: Desk) -> None:
+    file = desk.write(FILE, "conf.yaml")
+    other = desk.write(FILE.replace("rollout: 0-3", "rollout: 0-1"), "other.yaml")
+    async with dashboard(desk, file=file) as (seat, operations):
+        operations.replies["ps"] = {"address": ADDRESS, "jobs": [job("conf")]}
+        await seat.press("J")
+        await seat.sees("3 min")
+        await seat.press("enter")
+        await seat.until(lambda: operations.asked("job"))
+        await seat.press("left_square_bracket")
+        await seat.until(lambda: seat.shows(ChooseScreen))
+        await seat.press("r")
+        await seat.until(lambda: seat.main.editor.dirty)
+        edited = seat.main.session.text
+        await seat.press("x")
+        await seat.until(lambda: seat.shows(AskScreen))
+        await seat.press("ctrl+p")
+        await seat.until(lambda: seat.shows(CommandPalette))
+        before = seat.main
+        operations.of("job").succeed(**record(other))
+        await seat.until(lambda: seat.app.screen is seat.app.main and seat.main is not before, "another main screen")
+        assert seat.main.session.file == str(other)
+        assert [type(screen).__name__ for screen in seat.app.screen_stack] == ["Screen", "MainScreen"]
+        kept = recovery.find(file)
+        assert kept is not None
+        assert kept.text == edited, "what was edited while the answer was under way is offered again"
+        assert not list(desk.folder.glob("*.svg"))
 
 
 async def test_the_job_of_a_file_that_is_gone_shows_its_record(desk: Desk) -> None:
