@@ -74,6 +74,7 @@ class Dashboard(LiveActions):
         self.options = options
         self._watch: FileWatch | None = None
         self._planning = 0
+        self._held: dict[type[Message], Planned | FileChanged] = {}
         self._rest: Timer | None = None
         self._endings: Endings | None = None
         self._collecting = gc.get_threshold()
@@ -149,6 +150,7 @@ class Dashboard(LiveActions):
         """Open a session on the main screen, watch its file and its cluster."""
         self._opened = session
         self._planning += 1
+        self._held.clear()
         self._layout = None
         editor = Editor(session, write=self.options.write and not session.recorded, new=new)
         main = MainScreen(
@@ -172,7 +174,7 @@ class Dashboard(LiveActions):
             self._tell_others(editor)
 
     def _replace_main(self, main: MainScreen) -> None:
-        """Put a main screen in the place of the one that is there: nothing unsaved goes with it, no dialog outlives it."""
+        """Put a main screen in the place of the one that is there and of the dialogs above it; unsaved work is kept."""
         old = self.main
         if old is None:
             self.push_screen(main)
@@ -217,13 +219,20 @@ class Dashboard(LiveActions):
         self.main.settle()
         return self.main.editor.history.text
 
+    def _holds(self, message: Planned | FileChanged) -> bool:
+        """Keep a message back while a rule is half written; its end is an edit."""
+        if self.main is None or not self.main.writing_rule:
+            return False
+        self._held[type(message)] = message
+        return True
+
     def _file_changed(self) -> None:
         """Called from the watching thread."""
         self.post_message(FileChanged())
 
-    def on_file_changed(self) -> None:
+    def on_file_changed(self, event: FileChanged) -> None:
         main = self.main
-        if main is None or not main.editor.changed_on_disk():
+        if main is None or not main.editor.changed_on_disk() or self._holds(event):
             return
         main.settle()
         if main.editor.dirty:
@@ -234,6 +243,10 @@ class Dashboard(LiveActions):
     def on_save_actions_edited(self) -> None:
         """What was being planned is out of date; the live picture follows when the user rests."""
         self._planning += 1
+        for held in self._held.values():
+            # It was the newest if its number is followed by this one; whether the text is still the same is seen later.
+            self.post_message(replace(held, number=held.number + 1) if isinstance(held, Planned) else FileChanged())
+        self._held.clear()
         if self._rest is not None:
             self._rest.stop()
         self._rest = self.set_timer(FOLLOW_AFTER, self._follow_edits, name="follow edits")
@@ -251,7 +264,7 @@ class Dashboard(LiveActions):
             self._connect(session.plan)
 
     def on_planned(self, event: Planned) -> None:
-        if event.number != self._planning or event.text != self._text():
+        if event.number != self._planning or self._holds(event) or event.text != self._text():
             return
         other_plan = self.session is None or event.session.plan is not self.session.plan
         self._opened = event.session

@@ -21,7 +21,6 @@ from placetui.tui.file_actions import FileActions
 from placetui.tui.screens.ask import AskScreen
 from placetui.tui.screens.waiting import WaitingScreen
 from placetui.tui.session import PICTURE, Session
-from placetui.tui.widgets.rule_bar import RuleBar
 
 FOLLOW_EVERY = 2.0
 """Seconds from one look at who is where to the next, at least: it takes longer than a look at their memory."""
@@ -60,9 +59,9 @@ class ClusterActions(FileActions):
         return next((screen for screen in self.screen_stack if isinstance(screen, WaitingScreen)), None)
 
     def _first_sight(self, observation: Observation) -> None:
-        """The first picture of a cluster without a file."""
+        """The first picture of a cluster without a file; a dialog above the words that wait for it is not disturbed."""
         waiting = self._waiting()
-        if waiting is not None and observation.nodes:
+        if waiting is not None and waiting is self.screen and observation.nodes:
             waiting.dismiss()
             self._whereabouts = Whereabouts()
             self._whereabouts.moved(observation)
@@ -72,13 +71,17 @@ class ClusterActions(FileActions):
         waiting = self._waiting()
         if waiting is None:
             return
-        if status.absent and self.options.address == AUTO:
+        if status.absent and self.options.address == AUTO and waiting is self.screen:
             # Nobody named one: then a file is what is wanted.
             waiting.dismiss()
             self.drop_source()
             self.action_open()
         else:
             waiting.say(status)
+
+    def _open(self, file: str | None) -> None:
+        if file is not None or self._waiting() is None:
+            super()._open(file)
 
     def _follow_cluster(self) -> None:
         """Draw the cluster anew where somebody came or went, soon."""
@@ -89,7 +92,7 @@ class ClusterActions(FileActions):
     def _look_again(self) -> None:
         self._following, self._followed = None, time.monotonic()
         main = self.main
-        if main is None or main.observation is None or main.editor.dirty or main.query_one(RuleBar).display:
+        if main is None or main.observation is None or main.editor.dirty or main.writing_rule:
             return
         session, observation = main.session, main.observation
         if not session.pictured or not self._whereabouts.moved(observation):
@@ -102,7 +105,10 @@ class ClusterActions(FileActions):
 
     def on_followed(self, event: Followed) -> None:
         main = self.main
-        if main is None or event.after is event.before or main.session is not event.before:
+        if main is None or event.after is event.before:
+            return
+        if main.session is not event.before or main.writing_rule:
+            self._whereabouts = Whereabouts()  # looked at again with the next observation
             return
         main.editor.reread(event.after)
         main.show_session(event.after)

@@ -132,6 +132,8 @@ class ClusterLink(FileActions):
         session = self.session
         if session is None or session.plan.topology_source != "assumed" or session.tried or not nodes:
             return
+        if self.main is not None and self.main.writing_rule:
+            return  # the next observation asks again
         if self._tried_nodes != (nodes, session.text):
             self._tried_nodes = nodes, session.text
             self._plan(lambda: self._planned_on(session, nodes))

@@ -104,6 +104,12 @@ class Seat:
             await self.pilot.pause(0.01)
         await self.pilot.pause()
 
+    async def heard(self) -> None:
+        """Wait until the app has taken in all that was posted to it so far."""
+        reached: list[bool] = []
+        self.app.call_later(reached.append, True)
+        await self.until(lambda: reached, "the app is at the end of its queue")
+
     async def sees(self, *words: str) -> None:
         """Wait until the screen says something; painting comes a moment after its cause."""
         await self.until(lambda: all(word in self.text for word in words), f"{words} on the screen")

@@ -9,8 +9,11 @@ from placetui.document import Wishes
 from placetui.observe.model import Claim, Observation, ProcessSample
 from placetui.observe.ports import ClusterSource, Status
 from placetui.tui.app import Dashboard
+from placetui.tui.cluster_actions import Followed
 from placetui.tui.screens.picker import PickerScreen
+from placetui.tui.screens.waiting import WaitingScreen
 from placetui.tui.session import Session
+from placetui.tui.widgets.rule_bar import RuleBar
 
 if TYPE_CHECKING:
     from tests.tui.conftest import Desk, World
@@ -126,3 +129,47 @@ async def test_a_file_can_be_opened_instead(desk: Desk, world: World) -> None:
         await seat.sees("waiting for the first look")
         await seat.press("o")
         assert seat.shows(PickerScreen)
+
+
+async def test_the_first_look_waits_for_the_picker(desk: Desk, world: World) -> None:
+    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    seen = idle(desk, world)
+    app = Dashboard(None, desk.options(picture=lambda: desk.fake(plan)))
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        seat = world.seat(app, pilot)
+        await seat.sees("waiting for the first look")
+        await seat.press("o")
+        await seat.until(lambda: seat.shows(PickerScreen))
+        picker = app.screen
+        desk.sources[0].say(Status("starting", "no Ray cluster was found", absent=True))
+        desk.sources[0].deliver(seen)
+        await seat.heard()
+        assert app.screen is picker
+        await seat.press("escape")
+        await seat.until(lambda: seat.shows(WaitingScreen))
+        await seat.sees("no Ray cluster was found")
+        desk.sources[0].deliver(seen)
+        await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")
+        assert [type(screen).__name__ for screen in app.screen_stack] == ["Screen", "MainScreen"]
+
+
+async def test_the_picture_waits_for_a_rule_that_is_being_written(desk: Desk, world: World) -> None:
+    empty = idle(desk, world)
+    seen = occupied(world, empty)
+    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    app = Dashboard(None, desk.options(picture=lambda: desk.fake(plan)))
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        seat = world.seat(app, pilot)
+        await seat.until(lambda: desk.sources and desk.sources[0].subscriber is not None)
+        desk.sources[0].deliver(seen)
+        await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")
+        await seat.press("e")
+        before = seat.main.session
+        app.post_message(Followed(before, before.followed(empty)))
+        await seat.heard()
+        assert seat.main.query_one(RuleBar).display
+        assert seat.main.session is before
+        await seat.press("escape")
+        assert seat.main.session.text == seat.main.editor.history.text
+        desk.sources[0].deliver(empty)
+        await seat.until(lambda: not seat.main.session.plan.components, "the cluster is followed")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from placetui.observe.model import DeviceSample, NodeSample, Observation, RankState, Source
 from placetui.observe.ports import Status
 from placetui.tui.screens.ask import AskScreen
+from placetui.tui.widgets.rule_bar import RuleBar
 from tests.sources import SpokenFor
 from tests.tui.pretend import PretendedOperations
 
@@ -87,6 +88,25 @@ async def test_the_nodes_of_the_cluster_take_the_place_of_assumed_ones(desk: Des
         await seat.press("r")
         await seat.until(lambda: seat.main.session.plan.nodes[0].gpus == 4)
         assert len(opened) == 1, "the same cluster is looked at in the same way"
+
+
+async def test_the_nodes_of_the_cluster_wait_for_a_rule_that_is_being_written(desk: Desk) -> None:
+    async with clustered(desk) as (seat, opened):
+        await seat.press("e")
+        await seat.press("backspace")
+        await seat.write("3:")
+        opened[0].deliver(seen())
+        await seat.until(lambda: seat.main.observation is not None, "the live picture")
+        await seat.heard()
+        bar = seat.main.query_one(RuleBar)
+        assert bar.display
+        assert bar.text == "0-3:"
+        assert not seat.toasts
+        await seat.press("backspace", "enter")
+        await seat.until(lambda: "actor: 0-3" in seat.main.editor.history.text)
+        assert seat.main.session.plan.topology_source == "assumed"
+        opened[0].deliver(seen())
+        await seat.until(lambda: seat.main.session.plan.topology_source == "ray", "planned again")
 
 
 async def test_a_topology_of_the_file_stays(desk: Desk) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,8 +11,11 @@ from textual.widgets import Input, OptionList
 
 from placetui.document import Wishes
 from placetui.placement.layouts import ADVICE
+from placetui.placement.topology import Node
+from placetui.tui.app import FileChanged, Planned
 from placetui.tui.screens.picker import Choice, PickerScreen
 from placetui.tui.screens.what_if import WhatIfScreen
+from placetui.tui.widgets.rule_bar import RuleBar
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,6 +91,47 @@ async def test_a_deleted_file_keeps_the_grid_until_it_is_there_again(desk: Desk)
         os.replace(replacement, file)
         await seat.until(lambda: ranks(seat) == 6)
         assert "OLD" not in seat.status
+
+
+async def test_the_file_waits_for_a_rule_that_is_being_written(desk: Desk) -> None:
+    file = desk.write(PLAN)
+    async with desk.open(file) as seat:
+        await seat.press("e")
+        await seat.write(":")
+        file.write_text(MORE)
+        seat.app.post_message(FileChanged())
+        await seat.heard()
+        bar = seat.main.query_one(RuleBar)
+        assert bar.display
+        assert bar.text == "0-3:"
+        await seat.press("escape")
+        await seat.until(lambda: ranks(seat) == 6, "the file is followed")
+        assert not seat.main.editor.dirty
+
+
+@pytest.mark.parametrize("way", ["escape", "enter"])
+async def test_a_plan_waits_for_a_rule_that_is_being_written(desk: Desk, way: str) -> None:
+    async with desk.open(desk.write(PLAN)) as seat:
+        wishes = replace(seat.main.session.wishes, nodes=(Node(8), Node(8)), topology_source="flag")
+        late, text = seat.main.session.wish(wishes), seat.main.session.text
+        await seat.press("e")
+        await seat.press("backspace")
+        await seat.write("5")
+        seat.app.post_message(Planned(late, seat.app._planning, text))
+        await seat.heard()
+        bar = seat.main.query_one(RuleBar)
+        assert bar.display
+        assert bar.text == "0-5"
+        await seat.press(way)
+        if way == "escape":
+            await seat.until(lambda: seat.main.session.tried, "what was planned")
+            assert ranks(seat) == 4
+        else:
+            await seat.until(lambda: seat.main.editor.dirty, "the edit")
+            await seat.heard()
+            assert not seat.main.session.tried, "an edit counts more"
+            assert ranks(seat) == 6
+        assert seat.main.session.text == seat.main.editor.history.text
 
 
 async def test_a_file_that_was_broken_from_the_start_is_followed_too(desk: Desk) -> None:

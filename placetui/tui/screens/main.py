@@ -103,6 +103,11 @@ class MainScreen(TableActions, EditActions):
     def grid(self) -> GridView:
         return self.query_one("#grid", GridView)
 
+    @property
+    def writing_rule(self) -> bool:
+        """Whether a rule is half written: what comes from elsewhere waits for its end."""
+        return any(bar.display for bar in self.query(RuleBar))
+
     # Showing
 
     def show_session(self, session: Session) -> None:
