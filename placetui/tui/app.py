@@ -232,7 +232,10 @@ class Dashboard(LiveActions):
 
     def on_file_changed(self, event: FileChanged) -> None:
         main = self.main
-        if main is None or not main.editor.changed_on_disk() or self._holds(event):
+        if main is None or self._holds(event):
+            return
+        back = main.session.old and not main.editor.dirty  # it may be there again, as it was
+        if not (back or main.editor.changed_on_disk()):
             return
         main.settle()
         if main.editor.dirty:

@@ -143,7 +143,7 @@ class ClusterLink(FileActions):
         found = session.on_nodes(nodes)
         if session.broken or not found.broken:
             return found
-        reason = next(problem for problem in found.problems if problem.blocking)
+        reason = next(problem for problem in found.plan.problems if problem.blocking)
         words = f"the plan does not fit on the attached cluster, and is drawn on assumed nodes: {reason.message}"
         self.notify(words, severity="warning", timeout=10, markup=False)
         return session

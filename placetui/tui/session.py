@@ -94,9 +94,10 @@ class Session:
         return self._with(document, self.wishes)
 
     def wish(self, wishes: Wishes) -> Session:
-        """The same text under other assumptions."""
+        """The same text under other assumptions; what is wrong with a broken one stays wrong under all of them."""
         plan = plan_document(self.document, wishes)
-        return replace(self, plan=plan, problems=tuple(plan.problems), wishes=wishes)
+        problems = self.problems if self.old else tuple(plan.problems)
+        return replace(self, plan=plan, problems=problems, wishes=wishes)
 
     def with_text(self, text: str) -> Session:
         """Another text of the same file, as it is being edited; only the section that changed is read again."""

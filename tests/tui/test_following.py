@@ -93,6 +93,31 @@ async def test_a_deleted_file_keeps_the_grid_until_it_is_there_again(desk: Desk)
         assert "OLD" not in seat.status
 
 
+async def test_a_file_that_comes_back_as_it_was_is_fresh_again(desk: Desk) -> None:
+    file, aside = desk.write(PLAN), desk.folder / "aside.yaml"
+    async with desk.open(file) as seat:
+        file.rename(aside)
+        await seat.until(lambda: "OLD" in seat.status, "marked as old")
+        aside.rename(file)
+        await seat.until(lambda: "OLD" not in seat.status, "fresh again")
+        assert not seat.main.session.problems
+        await seat.press("right_square_bracket")
+        await seat.until(lambda: ranks(seat) == 5)
+
+
+async def test_what_is_wrong_with_an_unsaved_text_is_still_said_after_a_reload(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN)) as seat:
+        await seat.press("E")
+        seat.yaml.text = HALF
+        await seat.until(lambda: seat.main.session.old)
+        await seat.press("escape")
+        before = seat.main.session
+        seat.app.action_reload()
+        await seat.until(lambda: seat.main.session is not before, "planned again")
+        assert seat.main.session.old
+        assert [one.rule for one in seat.main.session.problems] == ["yaml_syntax"]
+
+
 async def test_the_file_waits_for_a_rule_that_is_being_written(desk: Desk) -> None:
     file = desk.write(PLAN)
     async with desk.open(file) as seat:
