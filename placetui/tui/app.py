@@ -152,7 +152,8 @@ class Dashboard(LiveActions):
         self._planning += 1
         self._held.clear()
         self._layout = None
-        editor = Editor(session, write=self.options.write and not session.recorded, new=new)
+        no_file = session.recorded or session.pictured
+        editor = Editor(session, write=self.options.write and not no_file, new=new)
         main = MainScreen(
             session,
             editor,

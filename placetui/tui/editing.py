@@ -49,6 +49,9 @@ class Editor:
         self.write = write
         """Whether the opened file may be changed."""
 
+        self.pictured = session.pictured
+        """Whether the text was made from the cluster as it is, and is in no file yet."""
+
         self.path = os.path.abspath(session.file)
         # Of what was read, not of the file: somebody may have written it in between.
         self.stamp = NO_FILE if new else _stamp_of_text(session)
@@ -135,7 +138,7 @@ class Editor:
         if isinstance(result, Saved):
             self._forget()
             self.path = os.path.abspath(path)
-            self.write = True  # the user has just made it, to be written
+            self.write, self.pictured = True, False  # the user has just made it, to be written
             self._saved(session, result)
         return result
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from textual.widgets import Input
+
 from placetui.document import Wishes
 from placetui.observe.model import Claim, Observation, ProcessSample
 from placetui.observe.ports import ClusterSource, Status
 from placetui.tui.app import Dashboard
 from placetui.tui.cluster_actions import Followed
+from placetui.tui.screens.ask import AskScreen
 from placetui.tui.screens.picker import PickerScreen
+from placetui.tui.screens.save import SaveScreen
 from placetui.tui.screens.waiting import WaitingScreen
 from placetui.tui.session import Session
 from placetui.tui.widgets.rule_bar import RuleBar
@@ -151,6 +155,35 @@ async def test_the_first_look_waits_for_the_picker(desk: Desk, world: World) -> 
         desk.sources[0].deliver(seen)
         await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")
         assert [type(screen).__name__ for screen in app.screen_stack] == ["Screen", "MainScreen"]
+
+
+async def test_an_edited_picture_is_saved_as_a_new_file(desk: Desk, world: World) -> None:
+    seen = occupied(world, idle(desk, world))
+    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    theirs, new = desk.write("mine: 1\n", "cluster.yaml"), desk.folder / "new.yaml"
+    app = Dashboard(None, desk.options(write=True, picture=lambda: desk.fake(plan)))
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        seat = world.seat(app, pilot)
+        await seat.until(lambda: desk.sources and desk.sources[0].subscriber is not None)
+        desk.sources[0].deliver(seen)
+        await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")
+        await seat.press("right_square_bracket")
+        await seat.until(lambda: seat.main.editor.dirty)
+        await seat.press("ctrl+s")
+        await seat.until(lambda: seat.shows(SaveScreen))
+        await seat.sees("save as a new file")
+        assert "is read-only: save" not in seat.text
+        await seat.press("enter")
+        await seat.until(lambda: seat.shows(AskScreen))
+        await seat.sees("A new file:")
+        assert "The opened file" not in seat.text
+        await seat.press("enter")
+        await seat.sees("There is such a file already")
+        app.screen.query_one(Input).value = str(new)
+        await seat.press("enter")
+        await seat.until(lambda: new.exists() and not seat.main.editor.dirty)
+        await seat.sees("new.yaml (writable)")
+    assert theirs.read_text() == "mine: 1\n"
 
 
 async def test_the_picture_waits_for_a_rule_that_is_being_written(desk: Desk, world: World) -> None:

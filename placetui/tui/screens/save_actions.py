@@ -105,6 +105,8 @@ class SaveActions(Screen[None]):
             return True
         name = clean(os.path.basename(self.editor.path), self._ascii)
         title = f"save {name}" if self.editor.write else f"{name} is read-only: save as a new file"
+        if self.editor.pictured:
+            title = "save as a new file"
         review = self.editor.review(self.session)
         if not await self.app.push_screen_wait(SaveScreen(title, review, self._ascii)):
             return False
@@ -116,6 +118,8 @@ class SaveActions(Screen[None]):
         stem, suffix = os.path.splitext(self.editor.path)
         question = "The opened file stays as it is (start with --write to change it). A new file:"
         wanted: str | None = f"{stem}-new{suffix}"
+        if self.editor.pictured:
+            question, wanted = "A new file:", self.editor.path
         while True:
             wanted = await self.app.push_screen_wait(AskScreen("save as", question, wanted or ""))
             if wanted is None:
