@@ -20,6 +20,7 @@ from random import Random
 from typing import Any
 
 from rich.cells import cell_len
+from textual import events
 from textual._compositor import CompositorUpdate
 from textual.geometry import Offset
 from textual.pilot import OutOfBounds, Pilot
@@ -192,6 +193,7 @@ class Monkey:
         end = time.monotonic() + SETTLE
         while not app._exit:
             await pilot.pause()
+            assert app._exit or app.main in app.screen_stack, f"no main screen: {app.screen_stack}"
             if not (torn := app.torn()):
                 return
             assert time.monotonic() < end, "a torn screen:\n" + "\n".join(torn)
@@ -200,6 +202,7 @@ class Monkey:
     async def _act(self, app: Painted, pilot: Pilot[int], file: Path) -> None:
         acts: list[tuple[int, Callable[..., Any]]] = [
             (50, self._key),
+            (10, self._burst),
             (12, self._typing),
             (12, self._click),
             (6, self._drag),
@@ -221,6 +224,14 @@ class Monkey:
         key = self._random.choice(KEYS)
         self._note(key)
         await pilot.press(key)
+
+    async def _burst(self, app: Painted, pilot: Pilot[int], file: Path) -> None:
+        """Keys that are all there before the first is dealt with, as from a slow line."""
+        keys = self._random.choices([*KEYS, "enter", "enter", "escape"], k=self._random.randint(2, 4))
+        self._note(f"burst:{'+'.join(keys)}")
+        for key in keys:
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await pilot.pause()
 
     async def _typing(self, app: Painted, pilot: Pilot[int], file: Path) -> None:
         words = self._random.choices(WORDS, k=self._random.randint(1, 4))
