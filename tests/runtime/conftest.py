@@ -114,7 +114,7 @@ class TestCluster:
             cwd=self.directory,
         )
         self.commands.append(process)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
         # In a program Ray prints between the lines whatever it likes.
         found: dict[str, Any] = json.loads([line for line in out.splitlines() if line.startswith("{")][-1])

@@ -193,7 +193,7 @@ class Monkey:
         end = time.monotonic() + SETTLE
         while not app._exit:
             await pilot.pause()
-            assert app._exit or app.main in app.screen_stack, f"no main screen: {app.screen_stack}"
+            assert app.main in app.screen_stack or app._exit, f"no main screen: {app.screen_stack}"
             if not (torn := app.torn()):
                 return
             assert time.monotonic() < end, "a torn screen:\n" + "\n".join(torn)
