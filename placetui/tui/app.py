@@ -12,6 +12,7 @@ from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.filter import LineFilter, NoColor
 from textual.message import Message
+from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
 from textual.timer import Timer
 
@@ -29,6 +30,7 @@ from placetui.tui.screens.main import MainScreen
 from placetui.tui.screens.what_if import WhatIf, WhatIfScreen
 from placetui.tui.session import Session, arranged
 from placetui.tui.themes import DEFAULT_THEME, GridPalette, load_themes, notice, variable_defaults
+from placetui.tui.toasts import Notice
 from placetui.tui.watch import FileWatch
 
 __all__ = ["Dashboard", "Options"]
@@ -190,6 +192,19 @@ class Dashboard(LiveActions):
         if self._watch is not None:
             self._watch.close()
         self._watch = FileWatch(file, self._file_changed)
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = True,
+    ) -> None:
+        """As Textual has it, with notices that cannot stop everything."""
+        seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
+        self.post_message(Notify(Notice(message, title, severity, seconds, markup=markup)))
 
     def on_unmount(self) -> None:
         gc.set_threshold(*self._collecting)

@@ -1,0 +1,53 @@
+"""Notices at the edge of the screen end in any case, and stop nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.notifications import Notify
+from textual.widgets._toast import Toast
+
+from placetui.tui.toasts import LEAST, Notice
+
+if TYPE_CHECKING:
+    from tests.tui.conftest import Desk
+
+
+class JustOver(Notice):
+    """Its time runs out between the look whether it is over and the question how much is left."""
+
+    asked = False
+
+    @property
+    def time_left(self) -> float:
+        self.asked = True
+        return super().time_left
+
+    @property
+    def has_expired(self) -> bool:
+        return self.asked
+
+
+def test_there_is_always_some_time_left() -> None:
+    over, fresh = Notice("over", timeout=-3.0), Notice("fresh", timeout=3.0)
+    assert (over.has_expired, over.time_left) == (True, LEAST)
+    assert not fresh.has_expired
+    assert 2.0 < fresh.time_left <= 3.0
+
+
+async def test_one_that_is_over_as_it_is_shown_goes_away(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        seat.app.post_message(Notify(JustOver("over", timeout=-0.0002)))
+        await seat.until(lambda: seat.app.screen.query(Toast), "the notice")
+        await seat.until(lambda: not seat.app.screen.query(Toast), "the notice gone")
+        # Before, no key was heard any more.
+        await seat.press("question_mark")
+        await seat.sees("Move to the device on the left.")
+
+
+async def test_all_of_ours_are_such(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        seat.app.notify("a word", markup=False)
+        seat.app.screen.notify("another", markup=False)
+        await seat.until(lambda: len(seat.toasts) == 2)
+        assert {type(one) for one in seat.app._notifications} == {Notice}
