@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,9 +116,7 @@ class TestCluster:
         self.commands.append(process)
         out, err = process.communicate(timeout=300)
         assert process.returncode == 0, err
-        # In a program Ray prints between the lines whatever it likes.
-        found: dict[str, Any] = json.loads([line for line in out.splitlines() if line.startswith("{")][-1])
-        return found
+        return last_object(out)
 
     def jobs(self) -> list[dict[str, Any]]:
         done = self.run("ps", "--json")
@@ -255,6 +253,15 @@ def running_cluster(nodes: Sequence[Mapping[str, Any]], **settings: str) -> Iter
             process.wait()
         process.stdout.close()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def last_object(out: str) -> dict[str, Any]:
+    """The last JSON object of an output: in a program Ray prints between the lines, and into them, what it likes."""
+    for line in reversed([line for line in out.splitlines() if '{"' in line]):
+        with suppress(ValueError):
+            found: dict[str, Any] = json.JSONDecoder().raw_decode(line, line.index('{"'))[0]
+            return found
+    raise AssertionError(f"no JSON in {out!r}")
 
 
 def drivers(head: Head) -> int:
