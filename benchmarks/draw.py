@@ -13,7 +13,8 @@ from time import process_time
 
 from placetui.grid import DENSITIES, Density, Drawing, to_svg, to_text
 from placetui.placement.placements import Placement
-from placetui.placement.plan import Component, Plan, PlanNode, Rule
+from placetui.placement.plan import Component, Plan, Rule
+from placetui.placement.topology import Node, NodeGroup, Topology
 
 SIZES = (8, 128, 1024, 4096)
 GPUS = 8
@@ -47,12 +48,13 @@ def colocated(nodes: int) -> Plan:
 
     return Plan(
         source="benchmark",
+        framework="rlinf",
         mode="hybrid",
         placement_mode="hybrid",
         topology_source="flag",
-        nodes=tuple(
-            PlanNode(rank, f"node{rank}", f"10.0.{rank // 250}.{rank % 250}", GPUS, "NV_GPU", ("a800",), {})
-            for rank in range(nodes)
+        topology=Topology(
+            [Node(GPUS, "NV_GPU", f"node{rank}", f"10.0.{rank // 250}.{rank % 250}") for rank in range(nodes)],
+            [NodeGroup("a800", tuple(range(nodes)), "Accelerator", index=0)],
         ),
         components={"actor": component("actor", 1, 8000), "rollout": component("rollout", 2, 2000)},
     )
@@ -81,7 +83,7 @@ def measure(density: Density, nodes: int, repeat: int) -> tuple[float, float, fl
         for _ in drawing.lines(start, start + WINDOW):
             pass
 
-    layout = best(lambda: Drawing(plan, density, width=160), repeat)
+    layout = best(lambda: Drawing(plan, density, width=160).height, repeat)
     again = best(lambda: first.change(), repeat)
     shown = best(window, repeat) - again
     text = best(lambda: to_text(first.change()), 1)

@@ -12,11 +12,12 @@ import argparse
 from collections.abc import Callable
 from time import process_time
 
-from placetui.document import Document, plan_document
+from placetui.document import Document, PlanRequest, plan_document
 from placetui.document.edit import Edited, attempt
 from placetui.document.splice import Splice
+from placetui.frameworks.planner import Planner
 from placetui.grid import Drawing
-from placetui.placement.edit_types import Resize
+from placetui.placement.edits import Resize
 
 SIZES = (8, 128, 1024)
 GPUS = 8
@@ -41,7 +42,8 @@ class Typist:
     def __init__(self, nodes: int, other_lines: int) -> None:
         self._nodes = nodes
         self.document = Document(text_for(nodes, other_lines))
-        self.plan = plan_document(self.document)
+        self.plan_request = PlanRequest(planner=Planner())
+        self.plan = plan_document(self.document, self.plan_request)
         self._turn = 0
 
     def splice(self) -> Splice:
@@ -54,7 +56,7 @@ class Typist:
         self.document = self.document.change([self.splice()])
 
     def resolve(self) -> None:
-        self.plan = plan_document(self.document)
+        self.plan = plan_document(self.document, self.plan_request)
 
     def draw(self) -> None:
         drawing = Drawing(self.plan, "full", width=160)
@@ -63,7 +65,7 @@ class Typist:
 
     def edit(self) -> None:
         self._turn += 1
-        found = attempt(self.document, self.plan, Resize("env", -1))
+        found = attempt(self.document, self.plan, Resize("env", -1), self.plan_request)
         assert isinstance(found, Edited)
 
 

@@ -23,10 +23,9 @@ from textual.containers import VerticalScroll
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.widgets import DataTable, Static
 
-from placetui.document import Document, Wishes, plan_document
-from placetui.observe.layout import layout_of
+from placetui.document import Document, PlanRequest, plan_document
 from placetui.observe.model import Observation
-from placetui.observe.simulate import Simulation, SimulationOptions
+from placetui.observe.simulation import Simulation, SimulationOptions, layout_of
 from placetui.placement.plan import Plan
 from placetui.placement.topology import Node
 from placetui.tui.app import Dashboard, Options
@@ -80,9 +79,9 @@ def session_of(nodes: int) -> Session:
     rules = f"    actor: all\n    rollout: 0-{last}\n    env: 0-7,8-{last}\n"
     text = f"cluster:\n  num_nodes: {nodes}\n  component_placement:\n{rules}"
     document = Document(text, "large.yaml")
-    wishes = Wishes(nodes=(Node(8),) * nodes)
-    plan = plan_document(document, wishes)
-    return Session("large.yaml", document, plan, (), wishes)
+    plan_request = PlanRequest(nodes=(Node(8),) * nodes)
+    plan = plan_document(document, plan_request)
+    return Session("large.yaml", document, plan, (), plan_request)
 
 
 def observations(plan: Plan) -> tuple[Observation, Observation, Observation]:

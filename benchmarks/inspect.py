@@ -71,7 +71,7 @@ def percent_of(pid: int, seconds: float, each_second) -> float:
 def measure(launcher: Bridge, looker: Bridge) -> int:
     told: SimpleQueue = SimpleQueue()
     up = launcher.begin(
-        "up", progress=told.put, timeout=1e6, text=FILE, source="bench.yaml", job="bench", address="local", patience=300
+        "up", progress=told.put, timeout=1e6, text=FILE, source="bench.yaml", job="bench", address="local", deadline=300
     )
     up.future.add_done_callback(lambda _: told.put(None))
     address = ""
@@ -104,7 +104,7 @@ def measure(launcher: Bridge, looker: Bridge) -> int:
 def main() -> int:
     command = child_command("placetui.runtime.child")
     with tempfile.TemporaryDirectory() as logs:
-        launcher, looker = (Bridge(Path(logs), command, patience=30) for _ in range(2))
+        launcher, looker = (Bridge(Path(logs), command, deadline=30) for _ in range(2))
         with launcher, looker:
             launcher.start()
             looker.start()

@@ -24,14 +24,13 @@ from typing import Any
 
 from placetui.bridge.client import Bridge
 from placetui.bridge.source import simulated_source
-from placetui.bridge.stream import Assembly
-from placetui.document import Wishes
+from placetui.bridge.stream import StreamReceiver
+from placetui.document import PlanRequest
 from placetui.observe.codec import encode_delta
 from placetui.observe.delta import NOTHING, changed_nodes, changes, parts
-from placetui.observe.layout import layout_of
 from placetui.observe.model import Observation, Source
 from placetui.observe.ports import Subscriber, Update
-from placetui.observe.simulate import Simulation, SimulationOptions
+from placetui.observe.simulation import Simulation, SimulationOptions, layout_of
 from placetui.placement.topology import Node
 from placetui.tui.app import Dashboard, Options
 from placetui.tui.session import Session
@@ -79,7 +78,7 @@ def session_of(nodes: int, folder: Path) -> Session:
     file = folder / f"{nodes}.yaml"
     rules = f"    actor: all\n    rollout: 0-{8 * nodes - 1}:0-{4 * nodes - 1}\n"
     file.write_text(f"cluster:\n  num_nodes: {nodes}\n  component_placement:\n{rules}")
-    return Session.open(str(file), Wishes(nodes=(Node(8),) * nodes))
+    return Session.open(str(file), PlanRequest(nodes=(Node(8),) * nodes))
 
 
 async def painted(app: Dashboard) -> None:
@@ -103,7 +102,7 @@ async def news(nodes: int, part: float, folder: Path) -> tuple[float, float]:
     found: list[tuple[float, float]] = []
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        assembly, last, shown, sequence = Assembly(), NOTHING, NOTHING, 0
+        assembly, last, shown, sequence = StreamReceiver(), NOTHING, NOTHING, 0
         for look in looks(session, part):
             lines = [json.dumps(encode_delta(piece)) for piece in parts(changes(last, look), 256)]
             last = look
@@ -130,7 +129,7 @@ async def keys(nodes: int, folder: Path) -> dict[str, tuple[float, float]]:
         options = Options(source_for=partial(simulated_source, bridge), user_themes=folder / "none")
         app = Dashboard(session_of(nodes, folder), options)
         async with app.run_test(size=SIZE) as pilot:
-            while app.main is None or app.main.observation is None:
+            while app.main is None or app.main.picture.observation is None:
                 await asyncio.sleep(0.1)
             await asyncio.sleep(STARTED)
             for _ in range(ROUNDS):

@@ -41,21 +41,28 @@ from placetui.bridge.client import Bridge  # noqa: E402
 from placetui.bridge.process import NVML_CHILD, child_command  # noqa: E402
 from placetui.bridge.source import nvml_source, simulated_source  # noqa: E402
 from placetui.cli.feed import Feed  # noqa: E402
-from placetui.observe.attribution import Attribution  # noqa: E402
+from placetui.frameworks.planner import resolve  # noqa: E402
+from placetui.observe.attribution import (  # noqa: E402
+    ActorFact,
+    Attribution,
+    NodeFacts,
+    ProcessFact,
+)
 from placetui.observe.drift import DriftWatch  # noqa: E402
-from placetui.observe.facts import ActorFact, NodeFacts, ProcessFact  # noqa: E402
-from placetui.observe.layout import layout_of  # noqa: E402
 from placetui.observe.model import NodeSample, Observation, ProcessSample, RankState  # noqa: E402
-from placetui.observe.playback import Recording  # noqa: E402
 from placetui.observe.ports import NoObservation  # noqa: E402
-from placetui.observe.recording import Recorder  # noqa: E402
-from placetui.observe.simulate import Simulation, SimulationOptions  # noqa: E402
-from placetui.placement.resolve import resolve  # noqa: E402
+from placetui.observe.recording.reader import Recording  # noqa: E402
+from placetui.observe.recording.writer import Recorder  # noqa: E402
+from placetui.observe.simulation import (  # noqa: E402
+    Simulation,
+    SimulationOptions,
+    layout_of,
+)
 from placetui.placement.topology import Node  # noqa: E402
 from tests.telemetry.standin import StandIn, build  # noqa: E402
 
 if TYPE_CHECKING:
-    from placetui.runtime.observer import RayObserver
+    from placetui.runtime.watch.observer import RayObserver
 
 GPUS = 8
 PROCESSES = 2
@@ -170,9 +177,9 @@ def watch(seconds: float, directory: Path, variables: dict[str, str]) -> None:
 
 def ray_cluster(seconds: float, directory: Path) -> None:
     """Four nodes with eight GPUs each."""
-    from placetui.runtime.observer import RayObserver
+    from placetui.runtime.watch.observer import RayObserver
     from tests.runtime.conftest import node, running_cluster
-    from tests.runtime.watching import all_read
+    from tests.runtime.watching import OCCUPY, all_read
 
     library = build(directory)
     drivers = []
@@ -182,6 +189,8 @@ def ray_cluster(seconds: float, directory: Path) -> None:
         drivers.append(StandIn(lambda _: library, home))
         drivers[-1].configure(BUSY)
     with running_cluster([node(GPUS, env_vars=one.variables) for one in drivers]) as cluster, cluster.head() as head:
+        # Nodes in use are sampled.
+        cluster.python(OCCUPY, *cluster.nodes)
         observer = RayObserver({"address": cluster.address})
         began = time.monotonic()
         while not (seen := observe(observer)[1]) or not all_read(seen):
@@ -238,14 +247,13 @@ def report(what: str, observer: RayObserver, looks: int) -> None:
 
 async def screen(nodes: int, part: float | None, seconds: float, directory: Path) -> None:
     """The dashboard in front of a simulated cluster at 1 Hz."""
-    from placetui.document import Document, Wishes, plan_document
-    from placetui.tui.app import Dashboard
-    from placetui.tui.file_actions import Options
+    from placetui.document import Document, PlanRequest, plan_document
+    from placetui.tui.app import Dashboard, Options
     from placetui.tui.session import Session
 
     text = f"cluster:\n  num_nodes: {nodes}\n  component_placement:\n    actor: all\n    rollout: all\n"
-    document, wishes = Document(text, "large.yaml"), Wishes(nodes=(Node(GPUS),) * nodes)
-    session = Session("large.yaml", document, plan_document(document, wishes), (), wishes)
+    document, plan_request = Document(text, "large.yaml"), PlanRequest(nodes=(Node(GPUS),) * nodes)
+    session = Session("large.yaml", document, plan_document(document, plan_request), (), plan_request)
     options = SimulationOptions(startup=1.0, rank_dies_every=None, node_stale_every=None, sampled=part)
     with Bridge(directory / "logs") as bridge:
         source_for = lambda plan: simulated_source(bridge, plan, options, 1.0)  # noqa: E731
@@ -258,8 +266,8 @@ async def screen(nodes: int, part: float | None, seconds: float, directory: Path
             passed, cpu = time.monotonic() - began, time.process_time() - before
             await pilot.pause()
             assert app.main is not None
-            assert app.main.observation is not None
-            assert app.main.observation.time > time.time() - 5
+            assert app.main.picture.observation is not None
+            assert app.main.picture.observation.time > time.time() - 5
     changed = "a tenth changes" if part else "all change"
     target = (
         (f"at most 100: {'yes' if 1e3 * cpu / passed <= 100 else 'NO'}")

@@ -11,12 +11,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from placetui.bridge.work import Work
-from placetui.runtime.connect import driver, open_head
-from placetui.runtime.demand import Bundle, Demand
-from placetui.runtime.local import LocalCluster, NodeSize
-from placetui.runtime.probe import probe
-from placetui.runtime.reserve import reserve
-from placetui.runtime.waiting import Patience
+from placetui.runtime.gcs.address import open_head
+from placetui.runtime.gcs.driver import driver
+from placetui.runtime.launch.demand import Bundle, Demand
+from placetui.runtime.launch.embedded import LocalCluster, NodeSize
+from placetui.runtime.launch.probe import probe
+from placetui.runtime.launch.reserve import reserve
+from placetui.runtime.policy import Deadline
 
 CLUSTERS = [(8, 1), (16, 1), (32, 1), (16, 2), (32, 4)]
 """Bundles in all, and nodes."""
@@ -33,7 +34,7 @@ def main() -> int:
         work = Work(0, lambda *_, **__: None)
         cluster = LocalCluster([NodeSize(bundles // nodes, 2 * bundles // nodes)] * nodes, work)
         try:
-            first, actors, chained = measure(cluster, bundles, nodes, Patience(work, 300))
+            first, actors, chained = measure(cluster, bundles, nodes, Deadline(work, 300))
         finally:
             cluster.stop()
         cells = f"{actors:>9.2f}{first:>9.2f}{actors / first:>8.0f}x{chained:>9.2f}{actors / chained:>8.0f}x"
@@ -43,17 +44,17 @@ def main() -> int:
     return int(slow)
 
 
-def measure(cluster: LocalCluster, bundles: int, nodes: int, patience: Patience) -> tuple[float, float, float]:
+def measure(cluster: LocalCluster, bundles: int, nodes: int, deadline: Deadline) -> tuple[float, float, float]:
     with closing(open_head(cluster.start())) as head:
         matched = cluster.match(head.nodes()).nodes
         each = bundles // nodes
         demand = Demand(tuple(Bundle(node, gpu, 10_000) for node in range(nodes) for gpu in range(each)), ())
         with driver(head, matched) as ray:
-            group = reserve(head, "probe", demand, matched, patience)
+            group = reserve(head, "probe", demand, matched, deadline)
             where = [bundle.node for bundle in demand.bundles]
             # The actors come last and find the worker process of the tasks.
-            first, found = timed(lambda: probe(ray, group, where, patience))
-            chained, again = timed(lambda: probe(ray, group, where, patience))
+            first, found = timed(lambda: probe(ray, group, where, deadline))
+            chained, again = timed(lambda: probe(ray, group, where, deadline))
             actors, by_actors = timed(lambda: probe_by_actors(ray, group, bundles))
             for answers in (found, again):
                 assert {one.bundle: (one.node, one.gpu) for one in answers} == by_actors, "the two disagree"

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from placetui.frameworks.planner import Planner
 from placetui.placement.placements import Placement
-from placetui.placement.resolve import _clusters, make_plan
 from placetui.placement.topology import Node
 
 SIZES = (64, 256, 1024, 4096)
@@ -45,15 +45,15 @@ def main() -> None:
     per_rank: list[float] = []
     for number in SIZES:
         nodes = [Node(8)] * number
+        planner = Planner()
         ranks = 3 * 8 * number
 
         def whole(nodes: list[Node] = nodes, number: int = number) -> None:
-            _clusters.clear()
-            make_plan(config(number), nodes=nodes)
+            Planner().plan(config(number), nodes=nodes)
 
-        def one_rule(nodes: list[Node] = nodes, number: int = number) -> None:
+        def one_rule(nodes: list[Node] = nodes, number: int = number, planner: Planner = planner) -> None:
             one_rule.turn += 1  # type: ignore[attr-defined]
-            make_plan(config(number, f"0-{8 * number - 1 - one_rule.turn % 8}"), nodes=nodes)  # type: ignore[attr-defined]
+            planner.plan(config(number, f"0-{8 * number - 1 - one_rule.turn % 8}"), nodes=nodes)  # type: ignore[attr-defined]
 
         one_rule.turn = 0  # type: ignore[attr-defined]
         built, resolved = cpu(lambda ranks=ranks: floor(ranks)), cpu(whole)

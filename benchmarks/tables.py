@@ -17,9 +17,8 @@ from statistics import median
 
 from grid import SIZE, painted, session_of
 
-from placetui.observe.layout import layout_of
 from placetui.observe.model import Observation
-from placetui.observe.simulate import Simulation, SimulationOptions
+from placetui.observe.simulation import Simulation, SimulationOptions, layout_of
 from placetui.tui.app import Dashboard, Options
 
 SIZES = (128, 1024)

@@ -8,41 +8,55 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from placetui.document import Document, Wishes, plan_document
-from placetui.grid import Drawing, to_svg
-from placetui.observe.layout import layout_of
-from placetui.observe.simulate import Simulation, SimulationOptions
-from placetui.tui.app import Dashboard, Options
-from placetui.tui.session import Session
-
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from placetui.document import Document, PlanRequest, plan_document  # noqa: E402
+from placetui.grid import Drawing, to_svg  # noqa: E402
+from placetui.observe.model import Observation  # noqa: E402
+from placetui.observe.simulation import Simulation, SimulationOptions, layout_of  # noqa: E402
+from placetui.placement.plan import Plan  # noqa: E402
+from placetui.tui.app import Dashboard, Options  # noqa: E402
+from placetui.tui.session import Session  # noqa: E402
+from placetui.tui.shot import PlayedSource, settled, stable, take_picture  # noqa: E402
+from tests.tui.pretend import ADDRESS, PretendedOperations  # noqa: E402
+
 IMAGES = ROOT / "docs" / "images"
-SIZE = (128, 34)
+SIZE = (120, 36)
+START = 1_767_268_800.0
+FRAME = 0.6
+"""Seconds that a frame of the recording is shown; the last one three times as long."""
 
 
-async def screen(sample: str, keys: tuple[str, ...], *, live: bool, theme: str = "placetui-dark") -> str:
+def simulated(plan: Plan, seconds: int) -> Iterator[Observation]:
+    """A job of a plan, which goes on until a rank has died."""
+    simulation = Simulation(layout_of(plan), SimulationOptions(seed=7, node_stale_every=None))
+    for second in range(3 * seconds):
+        observation = simulation.step(START + second)
+        yield observation
+        if second >= seconds and any(one.state == "dead" for one in observation.all_ranks):
+            return
+
+
+def screen(
+    sample: str,
+    keys: tuple[str, ...] = (),
+    *,
+    live: bool = True,
+    theme: str = "placetui-dark",
+    size: tuple[int, int] = SIZE,
+) -> str:
     """The dashboard on a sample after some keys, with a simulated cluster behind it if wanted."""
-    app = Dashboard(Session.open(f"sample_configs/{sample}", Wishes()), Options(theme=theme))
-    async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        main = app.main
-        assert main is not None
-        if live:
-            simulation = Simulation(layout_of(main.session.plan), SimulationOptions(seed=7))
-            for second in range(40):
-                main.show_observation(simulation.step(float(second)))
-            main.show_live_words("simulated", ok=True)
-        await pilot.press(*keys)
-        await pilot.pause()
-        return stable(app.export_screenshot(title="placetui", simplify=True))
-
-
-def stable(svg: str) -> str:
-    """The same bytes on every run: Textual numbers its classes by chance, and asks for a font from elsewhere."""
-    svg = re.sub(r"terminal-\d+", "terminal", svg)
-    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+    session = Session.open(f"sample_configs/{sample}", PlanRequest())
+    source = PlayedSource("simulated") if live else None
+    app = Dashboard(session, Options(theme=theme, motion=False, source_for=(lambda _: source) if source else None))
+    observations = simulated(session.plan, 60) if live else ()
+    return asyncio.run(take_picture(app, size, source=source, observations=observations, keys=keys))
 
 
 def grid(sample: str) -> str:
@@ -51,13 +65,109 @@ def grid(sample: str) -> str:
     return to_svg(Drawing(plan_document(document), width=110), title=sample)
 
 
+# A recording of a launch
+
+
+async def launch_frames() -> list[str]:
+    """The dashboard while a job comes up, rank by rank."""
+    operations, clock = PretendedOperations(), [START]
+    session = Session.open("sample_configs/collocated.yaml", PlanRequest())
+    options = Options(operations=operations, write=True, address=ADDRESS, now=lambda: clock[0], motion=False)
+    app = Dashboard(session, options)
+    app.animation_level = "none"
+    frames: list[str] = []
+    async with app.run_test(size=SIZE) as pilot:
+
+        async def take() -> None:
+            app.clear_notifications()
+            for _ in range(3):
+                await pilot.pause(0.1)
+            await settled(app, pilot)
+            frames.append(stable(app.export_screenshot(title="placetui --write collocated.yaml", simplify=True)))
+
+        await take()
+        await pilot.press("L", "enter")
+        while not operations.asked("up"):
+            await pilot.pause(0.05)
+        up = operations.of("up")
+        up.check(session.plan)
+        await take()
+        await pilot.press("ctrl+l")
+        up.reserve()
+        for _ in range(3):
+            await pilot.pause(0.1)
+        ranks = [(name, rank) for rank in range(16) for name in session.plan.components]
+        begun = 0
+        for alive in range(0, len(ranks) + 1, 6):
+            clock[0] += 2
+            for name, rank in ranks[begun : alive + 9]:
+                up.tell(step="launch", component=name, rank=rank, state="starting")
+            begun = max(begun, min(len(ranks), alive + 9))
+            for name, rank in ranks[max(0, alive - 6) : alive]:
+                up.tell(step="launch", component=name, rank=rank, state="alive")
+            await take()
+    return frames
+
+
+def animated(frames: Sequence[str]) -> str:
+    """One SVG that shows frames one after the other; what several have in common is in it once."""
+    styles: dict[str, str] = {}
+    shown: dict[tuple[str, str], list[int]] = {}
+    for number, frame in enumerate(frames):
+        names = dict(re.findall(r"\.terminal-(r\d+) \{ (.*?) \}", frame))
+        body = frame[frame.index("</defs>") :]
+        for element in re.findall(r"<rect [^>]*/>|<text [^>]*>.*?</text>", body):
+            used = re.search(r'class="terminal-(r\d+)"', element)
+            if used is not None:
+                style = styles.setdefault(names[used[1]], f"s{len(styles)}")
+                element = element.replace(used[0], f'class="{style}"')
+            if 'clip-path="url(#terminal-line' in element or 'shape-rendering="crispEdges"' in element:
+                kind = "rect" if element.startswith("<rect") else "text"
+                seen = shown.setdefault((kind, element), [])
+                if number not in seen:
+                    seen.append(number)
+    total = FRAME * (len(frames) + 2)
+    ends = [*(FRAME * (number + 1) for number in range(len(frames) - 1)), total]
+    starts = [0.0, *ends[:-1]]
+    sets = {tuple(numbers): f"f{place}" for place, numbers in enumerate(dict.fromkeys(map(tuple, shown.values())))}
+    css = [f".{name} {{ {style} }}" for style, name in styles.items()]
+    for numbers, name in sets.items():
+        if len(numbers) == len(frames):
+            continue
+        steps = [f"{100 * starts[n] / total:.2f}% {{ opacity: {int(n in numbers)} }}" for n in range(len(frames))]
+        css.append(f".{name} {{ opacity: 0; animation: {name} {total:g}s steps(1, end) infinite }}")
+        css.append(f"@keyframes {name} {{ {' '.join(steps)} 100% {{ opacity: {int(len(frames) - 1 in numbers)} }} }}")
+    parts = []
+    for kind in ("rect", "text"):
+        for numbers, name in sets.items():
+            of_set = [element for (what, element), seen in shown.items() if what == kind and tuple(seen) == numbers]
+            if of_set:
+                parts.append(f'<g class="{name}">{"".join(of_set)}</g>')
+    first = frames[-1]
+    head, rest = first.split("</style>", 1)
+    head = re.sub(r"\.terminal-r\d+ \{.*?\}\n?", "", head)
+    # Without motion, the last frame stands.
+    still = "".join(f".{name} {{ animation: none; opacity: {int(len(frames) - 1 in n)} }}" for n, name in sets.items())
+    css.append(f"@media (prefers-reduced-motion: reduce) {{ {still} }}")
+    frame_of = rest[: rest.index('<g class="terminal-matrix">')]
+    frame_of = re.sub(r'<rect [^>]*shape-rendering="crispEdges"/>', "", frame_of)
+    body = f'<g class="terminal-matrix">{"".join(parts)}</g></g></svg>\n'
+    return f"{head}{chr(10).join(css)}</style>{frame_of}{body}"
+
+
 def pictures() -> dict[str, str]:
     """File name → SVG."""
     os.chdir(ROOT)
+    os.environ["TZ"] = "UTC"
+    time.tzset()
     return {
-        "dashboard.svg": asyncio.run(screen("collocated.yaml", ("right", "down", "c"), live=True)),
-        "edit-rule.svg": asyncio.run(screen("disaggregated.yaml", ("c", "c", "e"), live=False)),
-        "light.svg": asyncio.run(screen("model-parallel-stride.yaml", ("right",), live=False, theme="placetui-light")),
+        "launch.svg": animated(asyncio.run(launch_frames())),
+        "dashboard.svg": screen("collocated.yaml", ("right", "down")),
+        "large.svg": screen("collocated.yaml", ("right",), size=(200, 60)),
+        "heat.svg": screen("large.yaml", (), live=False),
+        "what-if.svg": screen("collocated.yaml", ("w", "tab", "tab", "down", "down"), live=False, size=(140, 40)),
+        "edit-rule.svg": screen("disaggregated.yaml", ("c", "c", "e"), live=False),
+        "light.svg": screen("collocated.yaml", ("right",), theme="placetui-light"),
         "stride.svg": grid("model-parallel-stride.yaml"),
     }
 

@@ -8,41 +8,41 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from placetui.document.planning import load as load
-    from placetui.placement.components import ComponentPlacement as ComponentPlacement
-    from placetui.placement.components import HybridComponentPlacement as HybridComponentPlacement
-    from placetui.placement.model_parallel import ModelParallelComponentPlacement as ModelParallelComponentPlacement
+    from placetui.frameworks.planner import resolve as resolve
+    from placetui.frameworks.rlinf.component_placement import ComponentPlacement as ComponentPlacement
+    from placetui.frameworks.rlinf.component_placement import HybridComponentPlacement as HybridComponentPlacement
+    from placetui.frameworks.rlinf.model_parallel import (
+        ModelParallelComponentPlacement as ModelParallelComponentPlacement,
+    )
+    from placetui.frameworks.slime.order import sort_key as sort_key
     from placetui.placement.placements import AcceleratorType as AcceleratorType
     from placetui.placement.placements import Placement as Placement
     from placetui.placement.placements import PlacementMode as PlacementMode
     from placetui.placement.plan import Plan as Plan
     from placetui.placement.problems import PlacementError as PlacementError
     from placetui.placement.problems import Problem as Problem
-    from placetui.placement.resolve import resolve as resolve
-    from placetui.placement.sort_key import sort_key as sort_key
     from placetui.placement.strategies import FlexiblePlacementStrategy as FlexiblePlacementStrategy
     from placetui.placement.strategies import NodePlacementStrategy as NodePlacementStrategy
     from placetui.placement.strategies import PackedPlacementStrategy as PackedPlacementStrategy
     from placetui.placement.strategies import PlacementStrategy as PlacementStrategy
-
-    # When it runs, it is the one of `runtime.cluster`; strategies take any, so their types name the pure one.
-    from placetui.placement.topology import Cluster as Cluster
     from placetui.placement.topology import Node as Node
-    from placetui.runtime.attach import attach as attach
+    from placetui.runtime.api.attach import attach as attach
+    from placetui.runtime.api.cluster import Cluster as Cluster
+    from placetui.runtime.api.placement_groups import create_placement_groups as create_placement_groups
     from placetui.runtime.errors import ClusterError as ClusterError
-    from placetui.runtime.groups import GroupError as GroupError
-    from placetui.runtime.shell import node_ip_and_free_port as node_ip_and_free_port
-    from placetui.runtime.slime_groups import create_placement_groups as create_placement_groups
-    from placetui.runtime.worker import Worker as Worker
+    from placetui.runtime.jobs.group import GroupError as GroupError
+    from placetui.runtime.remote.rank_actor import node_ip_and_free_port as node_ip_and_free_port
+    from placetui.runtime.remote.worker import Worker as Worker
 
 _HOMES = {
     "placetui.document.planning": ("load",),
-    "placetui.placement.components": ("ComponentPlacement", "HybridComponentPlacement"),
-    "placetui.placement.model_parallel": ("ModelParallelComponentPlacement",),
+    "placetui.frameworks.rlinf.component_placement": ("ComponentPlacement", "HybridComponentPlacement"),
+    "placetui.frameworks.rlinf.model_parallel": ("ModelParallelComponentPlacement",),
     "placetui.placement.placements": ("AcceleratorType", "Placement", "PlacementMode"),
     "placetui.placement.plan": ("Plan",),
     "placetui.placement.problems": ("PlacementError", "Problem"),
-    "placetui.placement.resolve": ("resolve",),
-    "placetui.placement.sort_key": ("sort_key",),
+    "placetui.frameworks.planner": ("resolve",),
+    "placetui.frameworks.slime.order": ("sort_key",),
     "placetui.placement.strategies": (
         "FlexiblePlacementStrategy",
         "NodePlacementStrategy",
@@ -50,13 +50,13 @@ _HOMES = {
         "PlacementStrategy",
     ),
     "placetui.placement.topology": ("Node",),
-    "placetui.runtime.attach": ("attach",),
-    "placetui.runtime.cluster": ("Cluster",),
+    "placetui.runtime.api.attach": ("attach",),
+    "placetui.runtime.api.cluster": ("Cluster",),
     "placetui.runtime.errors": ("ClusterError",),
-    "placetui.runtime.groups": ("GroupError",),
-    "placetui.runtime.shell": ("node_ip_and_free_port",),
-    "placetui.runtime.slime_groups": ("create_placement_groups",),
-    "placetui.runtime.worker": ("Worker",),
+    "placetui.runtime.jobs.group": ("GroupError",),
+    "placetui.runtime.remote.rank_actor": ("node_ip_and_free_port",),
+    "placetui.runtime.api.placement_groups": ("create_placement_groups",),
+    "placetui.runtime.remote.worker": ("Worker",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""Where placetui keeps things: every path of a user's own, in one place.
+"""The user's own files: where they are, and how they are read without trust and written in one step.
 
 The directories follow the XDG base directory specification. Asking for a path never creates anything.
 """
@@ -6,7 +6,10 @@ The directories follow the XDG base directory specification. Asking for a path n
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 NAME = "placetui"
 
@@ -32,7 +35,7 @@ def state_dir() -> Path:
 
 
 def state_file() -> Path:
-    """The last density, the last theme and recent files."""
+    """The last theme and recent files."""
     return state_dir() / "state.json"
 
 
@@ -54,6 +57,51 @@ def make_private(directory: Path) -> Path:
         if not parent.is_dir():
             parent.mkdir(mode=0o700, exist_ok=True)
     return directory
+
+
+def read_json(path: str | os.PathLike[str], most: int, *, owned: bool = False) -> Any:
+    """The JSON in a file; None for whatever goes wrong.
+
+    Args:
+        path: the file.
+        most: a file of more bytes is not ours.
+        owned: whether a file of another user is refused.
+    """
+    import json
+
+    try:
+        # Without O_NONBLOCK, a pipe of this name would hold us up for ever.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+                return None
+            if owned and hasattr(os, "getuid") and status.st_uid != os.getuid():
+                return None
+            return json.loads(file.read(most))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file in one step: readers see the old or the new one, never a half. Only its owner may read it.
+
+    Raises:
+        OSError: it cannot be written; the old file is unchanged.
+    """
+    import tempfile  # seldom needed, and slow to load
+
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # created with 0600
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def _base(variable: str, below_home: str) -> Path:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -48,7 +48,7 @@ class GridSnapshot:
         *,
         cluster: str | os.PathLike[str] | None = None,
         mode: str | None = None,
-        density: Density = "full",
+        density: Density | Literal["full", "compact"] = "tile",
         width: int | None = None,
         nodes: str | None = None,
         ascii: bool = False,
@@ -60,7 +60,7 @@ class GridSnapshot:
             file: An RLinf or slime-style file.
             cluster: `2x8`, or a file with a topology.
             mode: See the file format; by default what the file says.
-            density: `full`, `compact` or `heat`.
+            density: `card`, `tile` (or `full`), `small`, `letters` (or `compact`) or `heat`.
             width: Columns to fill; by default what the drawing takes.
             nodes: Draw only these: `0-3,8`.
             ascii: Draw with nothing but ASCII.
@@ -72,12 +72,13 @@ class GridSnapshot:
         """
         __tracebackhide__ = True
         from placetui.document import load
+        from placetui.grid import density_named
         from placetui.placement.ranks import parse_node_ranks
-        from placetui.snapshot import Look, difference, read_snapshot, render, write_snapshot
+        from placetui.snapshot import RenderOptions, difference, read_snapshot, render, write_snapshot
 
         plan = load(self._find(file), cluster=cluster if cluster is None else self._find(cluster), mode=mode)
         shown = None if nodes is None else parse_node_ranks(nodes, range(len(plan.nodes)))
-        drawn = render(plan, Look("text", density, width, shown, ascii))
+        drawn = render(plan, RenderOptions("text", density_named(density) or "tile", width, shown, ascii))
         path = self._test.parent / FOLDER / f"{name or self._default_name(file)}.txt"
         if path in self._used:
             pytest.fail(f"{path.name} is compared twice in this test: give one of them a name=", pytrace=False)

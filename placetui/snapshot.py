@@ -15,11 +15,11 @@ Format: TypeAlias = Literal["text", "json", "svg"]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """How a plan is put on paper. The same plan and look give the same bytes."""
+class RenderOptions:
+    """How a plan is rendered. The same plan and options give the same bytes."""
 
     format: Format = "text"
-    density: Density = "full"
+    density: Density = "tile"
     width: int | None = None
     """Columns to fill; None for the size that the drawing has by itself, whatever the terminal."""
 
@@ -27,26 +27,29 @@ class Look:
     """Ranks of the nodes to draw; None for all."""
 
     ascii: bool = False
+    color: bool = False
+    """Whether colours are shown; an SVG always shows them."""
 
 
-PLAIN = Look()
+PLAIN = RenderOptions()
 
 
-def render(plan: Plan, look: Look = PLAIN) -> str:
+def render(plan: Plan, options: RenderOptions = PLAIN) -> str:
     """A plan as plain text, JSON or SVG."""
-    if look.format == "json":
+    if options.format == "json":
         import json
 
         return json.dumps(plan.to_dict(), indent=2) + "\n"
-    drawing = drawing_of(plan, look)
-    if look.format == "svg":
+    drawing = drawing_of(plan, options)
+    if options.format == "svg":
         return to_svg(drawing, title=os.path.basename(plan.source))
-    return title(plan, ascii=look.ascii) + to_text(drawing)
+    return title(plan, ascii=options.ascii) + to_text(drawing)
 
 
-def drawing_of(plan: Plan, look: Look) -> Drawing:
-    """The drawing that a look asks for."""
-    return Drawing(plan, look.density, ascii=look.ascii, width=look.width, nodes=look.nodes)
+def drawing_of(plan: Plan, options: RenderOptions) -> Drawing:
+    """The drawing of a plan with these options."""
+    color = options.color or options.format == "svg"
+    return Drawing(plan, options.density, ascii=options.ascii, color=color, width=options.width, nodes=options.nodes)
 
 
 def title(plan: Plan, *, ascii: bool = False) -> str:

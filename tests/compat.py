@@ -27,7 +27,15 @@ BEGIN, END = "<!-- compat: begin -->", "<!-- compat: end -->"
 LIMIT = 1800
 """Seconds for the tests of one case."""
 
-CORE = ("tests/placement", "tests/document", "tests/grid", "tests/observe", "tests/bridge", "tests/api")
+CORE = (
+    "tests/placement",
+    "tests/frameworks",
+    "tests/document",
+    "tests/grid",
+    "tests/observe",
+    "tests/bridge",
+    "tests/api",
+)
 SCREEN = ("tests/tui", "tests/grid")
 CLUSTER = ("tests/runtime",)
 

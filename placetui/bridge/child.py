@@ -17,18 +17,17 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias
 
 from placetui.bridge.messages import PROTOCOL, LineDecoder, Malformed, Message, ProtocolError, encode
-from placetui.bridge.stream import Stream
-from placetui.bridge.work import Jobs, Workshop
-from placetui.observe.layout import Layout
+from placetui.bridge.stream import StreamSender
+from placetui.bridge.work import Jobs, WorkRunner
 from placetui.observe.model import Observation
 from placetui.observe.ports import CONNECTED, NoObservation, Observer, Status
-from placetui.observe.simulate import Simulation, SimulationOptions
+from placetui.observe.simulation import SimulatedLayout, Simulation, SimulationOptions
 
 Services: TypeAlias = "Mapping[str, Callable[[Mapping[str, Any]], Observer]]"
 """By name, what makes an observer from the options of a `start` request; a ValueError refuses them."""
 
 GRACE = 0.5
-"""Seconds that a process which is told to go may still use, whatever it is busy with."""
+"""Seconds until the process ends in any case, once it is asked to."""
 
 WORK_GRACE = 30.0
 """Seconds more if long work is under way, which has to be undone."""
@@ -39,7 +38,7 @@ class SimulatedObserver:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._simulation = Simulation(
-            Layout.from_dict(options.get("layout")), SimulationOptions.from_dict(options.get("options", {}))
+            SimulatedLayout.from_dict(options.get("layout")), SimulationOptions.from_dict(options.get("options", {}))
         )
 
     def observe(self, deadline: float) -> Observation:
@@ -79,13 +78,13 @@ class Child:
         self._channel = channel
         self._services = services
         self._grace = grace
-        self._workshop = Workshop(jobs or {}, channel.send)
+        self._runner = WorkRunner(jobs or {}, channel.send)
         self._requests: SimpleQueue[Message | Malformed | None] = SimpleQueue()
         self._handled = 0
         self._cancelled: set[int] = set()
         """Numbers of requests that nobody waits for any more, later than the one handled last."""
 
-        self._stream: Stream | None = None
+        self._stream: StreamSender | None = None
         self._told = CONNECTED
         """How the link of the stream's observer was when it was last spoken of."""
 
@@ -113,7 +112,7 @@ class Child:
                 return
 
     def read_requests(self, descriptor: int) -> None:
-        """Take requests until the pipe ends, then go: whoever asked is no longer there."""
+        """Take requests until the pipe ends, then end: the viewer is gone."""
         decoder = LineDecoder()
         try:
             while data := os.read(descriptor, 2**16):
@@ -122,7 +121,7 @@ class Child:
                         # Past those that still wait in the queue.
                         self._cancel(request.body.get("request"))
                     elif isinstance(request, Message) and request.kind == "answer":
-                        self._workshop.answer(request.body.get("request"), request.body.get("value"))
+                        self._runner.answer(request.body.get("request"), request.body.get("value"))
                     else:
                         self._requests.put(request)
         finally:
@@ -134,17 +133,17 @@ class Child:
         self._requests.put(None)
 
     def _cancel(self, number: Any) -> None:
-        if not self._workshop.interrupt(number) and isinstance(number, int) and number > self._handled:
+        if not self._runner.interrupt(number) and isinstance(number, int) and number > self._handled:
             self._cancelled.add(number)
 
     def _leave_anyway(self) -> None:
-        self._workshop.close(WORK_GRACE)
+        self._runner.close(WORK_GRACE)
         time.sleep(self._grace)
         os._exit(0)
 
     def undo(self) -> None:
         """Stop all work, and wait until it is undone."""
-        self._workshop.close(WORK_GRACE)
+        self._runner.close(WORK_GRACE)
 
     def _handle(self, request: Message) -> bool:
         """Whether to go on after this request."""
@@ -158,8 +157,8 @@ class Child:
             self._cancelled.discard(number)
             self._channel.send("reply", id=number, error="cancelled")
             return True
-        if self._workshop.knows(request.kind):
-            self._workshop.begin(number, request)
+        if self._runner.knows(request.kind):
+            self._runner.begin(number, request)
             return True
         handler = self._handlers.get(request.kind)
         try:
@@ -182,7 +181,7 @@ class Child:
         observer = service(request.read("options", dict))
         self._stop(request)
         self._told = CONNECTED
-        self._stream = Stream(request.read("id", int), observer, _seconds(request))
+        self._stream = StreamSender(request.read("id", int), observer, _seconds(request))
 
     def _refresh(self, request: Message) -> None:
         if self._stream:
@@ -207,7 +206,7 @@ class Child:
             self._tell(nothing.status)
             return
         except Exception as problem:
-            # The stream goes on: what failed now may be back at the next turn.
+            # The stream continues: what failed now may be back at the next turn.
             self._channel.send("error", message=f"{type(problem).__name__}: {problem}")
             return
         for line in lines:

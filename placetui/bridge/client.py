@@ -6,23 +6,170 @@ bridge ever waits for the child, except in `close`, for two seconds at most.
 
 from __future__ import annotations
 
+import os
 import selectors
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
-from placetui.bridge.calls import BridgeLost, Call, Calls, LongCall
-from placetui.bridge.mailbox import Mailbox
 from placetui.bridge.messages import PROTOCOL, LineDecoder, Malformed, Message, encode
 from placetui.bridge.process import ChildProcess, Log, child_command
 from placetui.observe.ports import Link, Status
+
+
+class BridgeError(Exception):
+    """A request came to nothing."""
+
+
+class BridgeLost(BridgeError):
+    """The child ended before it answered, or the bridge was closed."""
+
+
+class RequestRefused(BridgeError):
+    """The child says no; the text says why."""
+
+
+@dataclass(slots=True)
+class PendingRequest:
+    """One request."""
+
+    line: bytes
+    deadline: float
+    """`time.monotonic()`."""
+
+    future: Future[Message] = field(default_factory=Future)
+    sent: bool = False
+    progress: Callable[[Message], None] | None = None
+    """Told how far long work is."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningRequest:
+    """Long work of the child, as the one who asked for it sees it."""
+
+    future: Future[Message]
+    """As of a request. Cancelling it means: never mind the outcome."""
+
+    interrupt: Callable[[], None]
+    """Stop it; the future tells when that is done."""
+
+    answer: Callable[[Any], None]
+    """Answer the question that it asked last."""
+
+
+class PendingRequests:
+    """All of them, by number. Used by one thread."""
+
+    def __init__(self) -> None:
+        self._pending: dict[int, PendingRequest] = {}
+
+    def add(self, number: int, call: PendingRequest) -> None:
+        self._pending[number] = call
+
+    def unsent(self) -> bytes:
+        """The lines to be sent now."""
+        waiting = [call for call in self._pending.values() if not call.sent]
+        for call in waiting:
+            call.sent = True
+        return b"".join(call.line for call in waiting)
+
+    def next_deadline(self) -> float | None:
+        return min((call.deadline for call in self._pending.values()), default=None)
+
+    def answer(self, reply: Message) -> None:
+        """Hand a reply to the one who waits for it; if nobody does, it is dropped."""
+        number, error = reply.body.get("id"), reply.body.get("error")
+        if isinstance(number, int) and number in self._pending:
+            self._settle(number, reply if error is None else RequestRefused(str(error)))
+
+    def progress(self, message: Message) -> None:
+        """Hand on how far a request is."""
+        number = message.body.get("request")
+        call = self._pending.get(number) if isinstance(number, int) else None
+        if call and call.progress:
+            call.progress(message)
+
+    def forget(self, number: int) -> bool:
+        """Drop a request; whether the child had been sent it."""
+        call = self._pending.pop(number, None)
+        return call is not None and call.sent
+
+    def expire(self, now: float) -> None:
+        """Fail what is overdue."""
+        for number in [number for number, call in self._pending.items() if call.deadline <= now]:
+            self._settle(number, TimeoutError("no answer in time"))
+
+    def lose(self, reason: str, *, unsent_too: bool) -> None:
+        """Fail what the child can no longer answer."""
+        for number in [number for number, call in self._pending.items() if call.sent or unsent_too]:
+            self._settle(number, BridgeLost(reason))
+
+    def _settle(self, number: int, outcome: Message | Exception) -> None:
+        future = self._pending.pop(number).future
+        if not future.set_running_or_notify_cancel():
+            return
+        if isinstance(outcome, Message):
+            future.set_result(outcome)
+        else:
+            future.set_exception(outcome)
+
+
+Action: TypeAlias = Callable[[], None]
+
+
+class Mailbox:
+    """Filled by any thread, emptied by one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._actions: deque[Action] = deque()
+        self.descriptor, self._write = os.pipe()
+        """Readable when there is something to do."""
+
+        os.set_blocking(self.descriptor, False)
+        os.set_blocking(self._write, False)
+        self._open = True
+
+    def post(self, action: Action) -> bool:
+        """Hand over something to do; False if nobody will do it any more."""
+        with self._lock:
+            if not self._open:
+                return False
+            self._actions.append(action)
+            # When the pipe is full the reader wakes up anyway.
+            with suppress(BlockingIOError):
+                os.write(self._write, b".")
+        return True
+
+    def take(self) -> Iterator[Action]:
+        """What is to be done now, also what comes meanwhile."""
+        with suppress(BlockingIOError):
+            while os.read(self.descriptor, 4096):
+                pass
+        yield from self._rest()
+
+    def close(self) -> Iterator[Action]:
+        """Take nothing more; what was still to be done."""
+        with self._lock:
+            if self._open:
+                self._open = False
+                os.close(self.descriptor)
+                os.close(self._write)
+        yield from self._rest()
+
+    def _rest(self) -> Iterator[Action]:
+        while self._actions:
+            yield self._actions.popleft()
+
 
 DELAYS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Seconds before the child is started again, the last for all later times."""
@@ -82,7 +229,7 @@ class Bridge:
         # All below belongs to the thread.
         self._closing = threading.Event()
         self._listeners: list[Listener] = []
-        self._calls = Calls()
+        self._pending = PendingRequests()
         self._outbox = bytearray()
         self._connected = False
         self._connections = 0
@@ -148,11 +295,11 @@ class Bridge:
 
     def begin(
         self, kind: str, *, progress: Callable[[Message], None] | None = None, timeout: float, **body: Any
-    ) -> LongCall:
+    ) -> RunningRequest:
         """Ask the child for work that takes long; `progress` is called from the bridge's thread."""
         number = next(self._numbers)
         future = self._request(number, kind, timeout, progress, body)
-        return LongCall(
+        return RunningRequest(
             future,
             interrupt=lambda: self._send_about(number, "cancel"),
             answer=lambda value: self._send_about(number, "answer", value=value),
@@ -167,7 +314,7 @@ class Bridge:
         body: Mapping[str, Any],
     ) -> Future[Message]:
         line = encode(Message(kind, {"id": number, **body}))
-        call = Call(line, time.monotonic() + timeout, progress=progress)
+        call = PendingRequest(line, time.monotonic() + timeout, progress=progress)
 
         def forget_if_cancelled(future: Future[Message]) -> None:
             if future.cancelled():
@@ -176,7 +323,7 @@ class Bridge:
         call.future.add_done_callback(forget_if_cancelled)
 
         def add() -> None:
-            self._calls.add(number, call)
+            self._pending.add(number, call)
             self._send_calls()
 
         if not self._mailbox.post(add):
@@ -221,7 +368,7 @@ class Bridge:
     def _finish(self) -> None:
         for action in self._mailbox.close():
             self._tell(action)
-        self._calls.lose("the bridge is closed", unsent_too=True)
+        self._pending.lose("the bridge is closed", unsent_too=True)
         if self._log:
             self._log.close()
             self._log = None
@@ -231,7 +378,7 @@ class Bridge:
         while not self._closing.is_set():
             started = time.monotonic()
             end = self._live_once()
-            self._calls.lose(end.reason, unsent_too=False)
+            self._pending.lose(end.reason, unsent_too=False)
             if self._closing.is_set():
                 return
             if end.hopeless:
@@ -284,7 +431,7 @@ class Bridge:
                     return None
                 if not self._connected and time.monotonic() > hello_due:
                     return _End(f"it said nothing for {self._hello_timeout:g} s")
-                self._calls.expire(time.monotonic())
+                self._pending.expire(time.monotonic())
                 self._flush(child)
                 if bool(self._outbox) != writing:
                     writing = not writing
@@ -301,12 +448,12 @@ class Bridge:
             while not self._closing.is_set() and (until is None or time.monotonic() < until):
                 selector.select(self._next_look(until))
                 self._perform()
-                self._calls.expire(time.monotonic())
+                self._pending.expire(time.monotonic())
 
     def _next_look(self, until: float | None) -> float:
         """Seconds until something is due, or until a look does no harm."""
         now = time.monotonic()
-        due = [moment for moment in (until, self._calls.next_deadline()) if moment is not None and moment > now]
+        due = [moment for moment in (until, self._pending.next_deadline()) if moment is not None and moment > now]
         return min([_LOOK_INTERVAL, *(moment - now for moment in due)])
 
     def _perform(self) -> None:
@@ -326,9 +473,9 @@ class Bridge:
             self._change("connected")
             self._send_calls()
         elif message.kind == "reply":
-            self._calls.answer(message)
+            self._pending.answer(message)
         elif message.kind == "progress":
-            self._tell(self._calls.progress, message)
+            self._tell(self._pending.progress, message)
         else:
             for listener in tuple(self._listeners):
                 self._tell(listener.received, message)
@@ -336,7 +483,7 @@ class Bridge:
 
     def _send_calls(self) -> None:
         if self._connected:
-            self._outbox += self._calls.unsent()
+            self._outbox += self._pending.unsent()
 
     def _flush(self, child: ChildProcess) -> None:
         try:
@@ -352,7 +499,7 @@ class Bridge:
             self._flush(child)
 
     def _forget(self, number: int) -> None:
-        if self._calls.forget(number):
+        if self._pending.forget(number):
             self._outbox += encode(Message("cancel", {"request": number}))
 
     # Telling

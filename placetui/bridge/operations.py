@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future
 from typing import Any
 
-from placetui.bridge.calls import BridgeLost, LongCall
-from placetui.bridge.client import Bridge
+from placetui.bridge.client import Bridge, BridgeLost, RunningRequest
 from placetui.bridge.messages import Message
 from placetui.observe.operations import Failure, Reporter
 
@@ -24,7 +23,7 @@ class BridgeOperations:
         self._bridge = bridge
         self._after_loss = after_loss
 
-    def begin(self, kind: str, reporter: Reporter, *, timeout: float = 60.0, **body: Any) -> LongCall:
+    def begin(self, kind: str, reporter: Reporter, *, timeout: float = 60.0, **body: Any) -> RunningRequest:
         """Ask the child; it is started if it does not run yet."""
         listener = _Listener(reporter, timeout, self._after_loss)
         try:
@@ -33,7 +32,7 @@ class BridgeOperations:
             listener.reporter.finished(Failure(f"there can be no log: {problem}"))
             future: Future[Message] = Future()
             future.cancel()
-            return LongCall(future, interrupt=lambda: None, answer=lambda _value: None)
+            return RunningRequest(future, interrupt=lambda: None, answer=lambda _value: None)
         call = self._bridge.begin(kind, progress=listener.progress, timeout=timeout, **body)
         call.future.add_done_callback(listener.done)
         return call

@@ -8,17 +8,15 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from placetui.bridge.calls import BridgeLost
-from placetui.bridge.client import Bridge
+from placetui.bridge.client import Bridge, BridgeLost
 from placetui.bridge.messages import Message, ProtocolError
-from placetui.bridge.stream import Assembly, Gap
+from placetui.bridge.stream import Gap, StreamReceiver
 from placetui.observe.codec import CodecError
 from placetui.observe.delta import NOTHING, changed_nodes
-from placetui.observe.layout import layout_of
 from placetui.observe.model import Source
 from placetui.observe.operations import AUTO
 from placetui.observe.ports import Link, Status, Subscriber, Update
-from placetui.observe.simulate import SimulationOptions
+from placetui.observe.simulation import SimulationOptions, layout_of
 
 if TYPE_CHECKING:
     from placetui.placement.plan import Plan
@@ -53,7 +51,7 @@ class BridgeSource:
         self._subscriber: Subscriber | None = None
         # Reentrant, so that a subscriber may close the source from within a call.
         self._lock = threading.RLock()
-        self._assembly = Assembly()
+        self._receiver = StreamReceiver()
         self._shown = NOTHING
         self._refreshing = False
         self._status = Status("starting")
@@ -117,13 +115,13 @@ class BridgeSource:
         return None if self._paused else float(self._interval)
 
     def _change_rate(self) -> None:
-        # A child that is not there yet is told when it starts.
+        # A child that is not there yet gets it when it starts.
         if self._status.link == "connected":
             self._ask("interval", seconds=self._seconds)
 
     def _observed(self, message: Message) -> None:
         try:
-            observation = self._assembly.take(
+            observation = self._receiver.take(
                 message.read("stream", int),
                 message.read("sequence", int),
                 message.read("last", bool),
@@ -163,7 +161,7 @@ class BridgeSource:
         self._tell_status(self._said)
 
     def _report(self, message: str) -> None:
-        """A note; how the link is stays as it was said."""
+        """A note; the state of the link does not change."""
         self._tell_status(replace(self._said or self._status, message=message))
 
     def _tell_status(self, status: Status) -> None:
@@ -192,6 +190,7 @@ def ray_source(
     job: str = "",
     mode: str = "",
     nodes: int = 0,
+    plan: Mapping[str, Any] | None = None,
     sample: bool = True,
     settle: float = 0.0,
     interval: float = 1.0,
@@ -204,11 +203,20 @@ def ray_source(
         job: The job whose ranks are watched; empty for none.
         mode: Of the plan; a slime file has another order of nodes.
         nodes: How many nodes the plan has: those are shown also when they have no GPU.
+        plan: `PlanOutline.to_dict()`: without a job of that name, the running job that fits it best is followed.
         sample: Whether samplers may be started on the nodes, which read the memory of their GPUs.
         settle: Seconds for which the first observation may be held back until every node has answered.
         interval: Seconds between observations.
     """
-    options = {"address": address, "job": job, "mode": mode, "nodes": nodes, "sample": sample, "settle": settle}
+    options = {
+        "address": address,
+        "job": job,
+        "mode": mode,
+        "nodes": nodes,
+        "plan": plan or {},
+        "sample": sample,
+        "settle": settle,
+    }
     # A new child knows no memory at first: what the one before has shown stands until it does.
     again = {"settle": max(settle, SETTLE_AGAIN) if sample else settle}
     return BridgeSource(bridge, "ray", "ray", options, interval, again)

@@ -15,7 +15,7 @@ NODES_PER_MESSAGE = 256
 """A message of this many nodes takes a reader some tens of milliseconds."""
 
 
-class Stream:
+class StreamSender:
     """The sending side."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Stream:
         return messages
 
 
-class Assembly:
+class StreamReceiver:
     """The receiving side: whole observations again."""
 
     def __init__(self) -> None:

@@ -67,7 +67,7 @@ class Work:
         self._answers.put(value)
 
 
-class Workshop:
+class WorkRunner:
     """All work under way."""
 
     def __init__(self, jobs: Jobs, send: Send) -> None:
@@ -119,7 +119,7 @@ class Workshop:
         except Exception as problem:
             reply = {"error": f"{type(problem).__name__}: {problem}"}
         try:
-            # Before it counts as done: whoever waits for that lets the process go.
+            # Before it counts as done: the process may end after that.
             with suppress(OSError):
                 self._send("reply", id=work.number, **reply)
         finally:

@@ -1,4 +1,4 @@
-"""What the commands that talk to a cluster share: the child process with Ray in it, and what to say when it fails."""
+"""What the commands that use a cluster share: the child process with Ray in it, addresses, and confirmations."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ from placetui.bridge.client import Bridge
 from placetui.bridge.operations import BridgeOperations
 from placetui.bridge.process import child_command
 from placetui.cli import exits
-from placetui.cli.output import Patience
+from placetui.cli.display import WaitingLine
 from placetui.locations import logs_dir, make_private
-from placetui.observe.addresses import NoAddress, split_address
-from placetui.observe.operations import AUTO, LOCAL, Failure
+from placetui.observe.operations import AUTO, LOCAL, Failure, NoAddress, split_address
 
 RUNTIME = "placetui.runtime.child"
 
-_LOOK = 0.25
+_POLL = 0.25
 _KEEP_LOGS = 7 * 86_400.0
 """Seconds."""
 
 
-class Failed(Exception):
+class Failed(exits.Abort):
     """The cluster, or the child process, says no."""
 
     def __init__(self, failure: Failure, *, explained: bool = False) -> None:
-        super().__init__(failure.message)
-        self.message = failure.message
-        self.hint = failure.hint
+        code = exits.INTERRUPTED if failure.interrupted else exits.CLUSTER
+        quoted = failure.details.get("problems") or failure.details.get("traceback") or ()
+        super().__init__(code, failure.message, failure.hint, quoted)
         self.interrupted = failure.interrupted
         self.details = failure.details
         self.explained = explained
-        """Whether the child itself told what is wrong."""
+        """Whether the child itself has reported what is wrong."""
 
 
 class Runtime:
@@ -48,7 +47,7 @@ class Runtime:
         self.bridge = bridge
         self._operations = BridgeOperations(bridge)
         self.hurried = False
-        """Whether somebody does not want to wait until all is undone."""
+        """Whether the user does not want to wait until everything is undone."""
 
     def ask(
         self,
@@ -64,19 +63,19 @@ class Runtime:
         Args:
             kind: Of the request.
             timeout: Seconds.
-            progress: Told each step, in this thread. Its answer, unless None, goes to the child.
-            undo: After Ctrl-C wait until all is undone.
+            progress: Called with each step, in this thread. What it returns, unless None, is sent to the child.
+            undo: After Ctrl-C wait until everything is undone.
             body: Of the request.
 
         Raises:
             Failed: there is no result.
         """
-        news = _News()
-        operation = self._operations.begin(kind, news, timeout=timeout, **body)
+        steps = _Progress()
+        operation = self._operations.begin(kind, steps, timeout=timeout, **body)
         explained = interrupted = False
         while True:
             try:
-                event = news.next()
+                event = steps.next()
                 if event is None:
                     break
                 explained = explained or event.get("step") == "failed"
@@ -88,22 +87,22 @@ class Runtime:
                     self.hurried = interrupted
                     raise
                 interrupted = True
-                print("\ntaking down what was begun (Ctrl-C again: do not wait for it)", file=sys.stderr)
+                print("\nrolling back (Ctrl-C again: do not wait for it)", file=sys.stderr)
                 operation.interrupt()
-        if isinstance(news.outcome, Failure):
-            raise Failed(news.outcome, explained=explained)
-        return news.outcome
+        if isinstance(steps.outcome, Failure):
+            raise Failed(steps.outcome, explained=explained)
+        return steps.outcome
 
 
-class _News:
-    """What the child tells of one request, for a thread that waits for it."""
+class _Progress:
+    """The steps of one request, for a thread that waits for them."""
 
     outcome: Mapping[str, Any] | Failure
     """Once it is over."""
 
     def __init__(self) -> None:
         self._steps: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
-        self._patience: Patience | None = Patience("asking the cluster")
+        self._waiting: WaitingLine | None = WaitingLine("asking the cluster")
         """Until something comes."""
 
     def told(self, step: Mapping[str, Any]) -> None:
@@ -116,32 +115,32 @@ class _News:
     def next(self) -> Mapping[str, Any] | None:
         """The next step; None if it is over."""
         while True:
-            if self._patience:
-                self._patience.look()
+            if self._waiting:
+                self._waiting.update()
             with suppress(Empty):
-                step = self._steps.get(timeout=_LOOK)
-                if self._patience:
-                    self._patience.end()
-                    self._patience = None
+                step = self._steps.get(timeout=_POLL)
+                if self._waiting:
+                    self._waiting.clear()
+                    self._waiting = None
                 return step
 
 
 @contextmanager
 def runtime(patience: float = WORK_GRACE) -> Iterator[Runtime]:
-    """A child process for one command. Its log stays for some days when something went wrong.
+    """A child process for one command. Its log is kept for some days when something went wrong.
 
     Args:
-        patience: Seconds that it has to undo what it does, when the command ends.
+        patience: Seconds that it has to roll back when the command ends.
 
     Raises:
-        Failed: there can be none.
+        Failed: it cannot be started.
     """
     bridge = Bridge(logs_dir(), child_command(RUNTIME), patience=patience)
     try:
         make_private(logs_dir())
         bridge.start()
     except OSError as problem:
-        raise Failed(Failure(f"there can be no log: {problem}")) from None
+        raise Failed(Failure(f"cannot start a child process with a log: {problem}")) from None
     log = bridge.log
     child = Runtime(bridge)
     try:
@@ -149,7 +148,7 @@ def runtime(patience: float = WORK_GRACE) -> Iterator[Runtime]:
     except Failed as problem:
         if not problem.interrupted:
             if log and log.stat().st_size and not problem.explained:
-                problem.hint = f"its log is {log}"
+                problem.hint = f"see its log: {log}"
             log = None
         raise
     finally:
@@ -168,27 +167,38 @@ def remove_old_logs() -> None:
                 path.unlink()
 
 
-def add_address(parser: argparse.ArgumentParser, *, local: bool) -> None:
-    """Add --address."""
-    choices = "auto|local|HOST:PORT" if local else "auto|HOST:PORT"
+def add_address(parser: argparse.ArgumentParser, *, local: bool = False) -> None:
+    """Add --address.
+
+    Args:
+        parser: Of the command.
+        local: Whether the command can start an embedded cluster.
+    """
     more = "; `local` starts one that lives as long as the command" if local else ""
     parser.add_argument(
         "--address",
-        type=address,
+        type=_address_or_local if local else _address,
         default=AUTO,
-        metavar=choices,
-        help=f"the cluster; by default RAY_ADDRESS, or the one on this machine{more}",
+        metavar="auto|local|HOST:PORT" if local else "auto|HOST:PORT",
+        help=f"the cluster; default: RAY_ADDRESS, else the one on this machine{more}",
     )
 
 
-def address(text: str) -> str:
-    """The value of --address, as far as it can be judged without a cluster."""
+def _address_or_local(text: str) -> str:
     try:
         if text not in (AUTO, LOCAL):
             split_address(text)
     except NoAddress as problem:
         raise argparse.ArgumentTypeError(f"`{text}` is {problem}: {problem.hint}") from None
     return text
+
+
+def _address(text: str) -> str:
+    if text == LOCAL:
+        raise argparse.ArgumentTypeError(
+            "an embedded cluster has an address, which `placetui up` printed as it connected: use that"
+        )
+    return _address_or_local(text)
 
 
 def seconds(text: str) -> float:
@@ -198,31 +208,8 @@ def seconds(text: str) -> float:
     except ValueError:
         found = 0.0
     if not 0 < found < 1e6:
-        raise argparse.ArgumentTypeError(f"a number of seconds above 0, not `{text}`")
+        raise argparse.ArgumentTypeError(f"expected a number of seconds above 0, not `{text}`")
     return found
-
-
-def refuse_local(parser: argparse.ArgumentParser, address: str) -> None:
-    """An embedded cluster belongs to the command that started it."""
-    if address == LOCAL:
-        parser.error("an embedded cluster has an address, which `placetui up` printed as it connected: name that")
-
-
-def give_up(command: str, problem: Failed) -> int:
-    """Say why there is no result, unless somebody wanted it to end; the exit code."""
-    if problem.interrupted:
-        return exits.INTERRUPTED
-    print_failure(command, problem)
-    return exits.CLUSTER
-
-
-def print_failure(command: str, problem: Failed) -> None:
-    """The sentence, the last lines of what went wrong on a rank, and what to do."""
-    print(f"placetui {command}: {problem.message}", file=sys.stderr)
-    for line in problem.details.get("problems") or problem.details.get("traceback") or ():
-        print(f"  | {line}", file=sys.stderr)
-    if problem.hint:
-        print(f"  hint: {problem.hint}", file=sys.stderr)
 
 
 def python_path() -> list[str]:
@@ -230,12 +217,18 @@ def python_path() -> list[str]:
     return [os.path.abspath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
 
 
-def confirm(question: str) -> bool:
-    """Ask a person; only for those who have a terminal."""
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+def confirm(question: str, word: str = "") -> bool:
+    """Ask a person, who must have a terminal (`require_terminal`), for a yes or for this word."""
+    print(f"{question} {'' if word else '[y/N] '}", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline().strip()
+    return answer == word if word else answer.lower() in ("y", "yes")
 
 
-def has_terminal() -> bool:
-    """Whether somebody can be asked: not where a part of the terminal is a file or a pipe."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+def require_terminal(what: str) -> None:
+    """Make sure that somebody can be asked: not where a part of the terminal is a file or a pipe.
+
+    Raises:
+        Abort: nobody can.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
+        raise exits.Abort(exits.USAGE, f"cannot ask for confirmation to {what} without a terminal", "say --yes")

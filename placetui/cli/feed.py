@@ -1,4 +1,4 @@
-"""Observations for a command: the latest one, and how old it is."""
+"""The latest observation of a source, for a command that waits for it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from placetui.observe.model import Observation, Source
 from placetui.observe.ports import ClusterSource, Status, Update
 
 LATE = 2.5
-"""Seconds, or intervals if those are longer, without news after which what is known is too old to be trusted."""
+"""Seconds (or intervals, if those are longer) without an update after which the last one is stale."""
 
 
 class Feed:
-    """A subscriber that one can wait for."""
+    """A subscriber that a command can wait for."""
 
     def __init__(self, source: ClusterSource, clock: Callable[[], float] = time.monotonic) -> None:
         self.status = Status("starting")
@@ -44,7 +44,7 @@ class Feed:
 
     @property
     def source_name(self) -> Source:
-        """What is looked at."""
+        """Where the observations come from."""
         return self._source.name
 
     @property
@@ -55,36 +55,36 @@ class Feed:
     # From a thread of the source
 
     def updated(self, update: Update) -> None:
-        """There is a new observation."""
+        """Take a new observation."""
         self._latest, self._came, self._broken = update.observation, self._clock(), False
         self.wake()
 
     def status_changed(self, status: Status) -> None:
-        """The link changed."""
+        """Take the new state of the link."""
         self.status = status
         if status.link == "lost":
             self._broken, self._reason = True, status.message
         self.wake()
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
+        """End the wait of the command."""
         try:
             os.write(self._writer, b"!")
         except BlockingIOError:
-            # It is awake already, and has much to read.
+            # It has been woken already.
             return
 
     # From the command
 
     def wait(self, seconds: float, others: Sequence[int] = ()) -> list[int]:
-        """Until there is news, or something to read from `others`, which are returned."""
+        """Wait for an update, or for something to read from `others`; returns those that can be read."""
         ready, _, _ = select.select([self._reader, *others], [], [], max(0.0, seconds))
         if self._reader in ready:
             os.read(self._reader, 4096)
         return [descriptor for descriptor in ready if descriptor != self._reader]
 
     def latest(self) -> Observation | None:
-        """What is known; marked as too old where the source has fallen silent. None before the first nodes."""
+        """The last observation, marked as stale if the source is silent. None before the first nodes."""
         latest, age = self._latest, self._clock() - self._came
         if latest is None or not latest.nodes:
             return None

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import argparse
+from collections.abc import Iterable, Iterator
 
 from placetui import __version__
-from placetui.cli.grammar import Command, Word, grammar
+from placetui.cli.parser import COMMANDS, command_parser
 
 EXITS = (
-    ("0", "fine"),
-    ("1", "problems found, or differences, or drift"),
-    ("2", "wrong usage, or a file that cannot be read; also if a confirmation is needed and there is no terminal"),
+    ("0", "success"),
+    ("1", "problems found, or differences, or drift; or you answered no"),
+    ("2", "wrong usage, or a file that cannot be read; or a confirmation is needed and there is no terminal"),
     ("3", "the cluster or its hardware failed"),
     ("130", "interrupted"),
 )
 
 ENVIRONMENT = (
-    ("RAY_ADDRESS", "the cluster, where no --address names one; `local`: look for none"),
-    ("NO_COLOR", "if it is set, nothing is coloured"),
-    ("PYTHONPATH", "where the ranks that `up` starts look for worker classes, too"),
-    ("XDG_CONFIG_HOME, XDG_STATE_HOME", "where the files below are, instead of in your home directory"),
+    ("RAY_ADDRESS", "the cluster, without --address; `local`: use none"),
+    ("NO_COLOR", "if set, nothing is coloured"),
+    ("PYTHONPATH", "also where ranks that `up` starts look for worker classes"),
+    ("XDG_CONFIG_HOME, XDG_STATE_HOME", "where the files below are, if not in your home directory"),
 )
 
 FILES = (
     ("~/.config/placetui/config.yaml", "your settings; `placetui config print` prints one to start from"),
     ("~/.config/placetui/themes/", "your own themes"),
-    ("~/.local/state/placetui/", "what is remembered, recovery files, and logs of child processes"),
+    ("~/.local/state/placetui/", "remembered state, recovery files, and logs of child processes"),
 )
 
 
@@ -35,18 +36,17 @@ def page() -> str:
 
 
 def _lines() -> Iterator[str]:
-    commands = grammar()
+    parsers = {name: command_parser(name) for name in ("", *COMMANDS)}
     yield f'.TH PLACETUI 1 "" "placetui {__version__}" "User Commands"'
-    yield from (".SH NAME", "placetui \\- see, check and launch which process sits on which GPU of a Ray cluster")
+    yield from (".SH NAME", "placetui \\- see, check and launch which process runs on which GPU of a Ray cluster")
     yield ".SH SYNOPSIS"
-    yield "\n.PP\n".join("\n.br\n".join(map(_text, command.usage.splitlines())) for command in commands.values())
+    yield "\n.PP\n".join("\n.br\n".join(map(_text, _usages(parser))) for parser in parsers.values())
     yield ".SH DASHBOARD"
-    yield from _command(commands[""])
+    yield from _command(parsers.pop(""))
     yield ".SH COMMANDS"
-    for name, command in commands.items():
-        if name:
-            yield f'.SS "{name}"'
-            yield from _command(command)
+    for name, parser in parsers.items():
+        yield f'.SS "{name}"'
+        yield from _command(parser)
     yield ".SH EXIT STATUS"
     yield from _table(EXITS)
     yield ".SH ENVIRONMENT"
@@ -55,21 +55,27 @@ def _lines() -> Iterator[str]:
     yield from _table(FILES)
 
 
-def _command(command: Command) -> Iterator[str]:
-    yield _text(command.description)
-    for word in (*command.places, *command.options):
-        if word.names or word.help or word.choices:
-            yield from (".TP", f"\\fB{_text(_heading(word))}\\fR", _text(word.help) or "\\&")
+def _usages(parser: argparse.ArgumentParser) -> list[str]:
+    """A line for each way to call it."""
+    lines = parser.usage.splitlines() if parser.usage else [parser.format_usage().removeprefix("usage: ")]
+    return [" ".join(line.split()) for line in lines]
 
 
-def _heading(word: Word) -> str:
-    names = ", ".join(word.names)
-    return f"{names} {word.value}".strip()
+def _command(parser: argparse.ArgumentParser) -> Iterator[str]:
+    yield _text((parser.description or "").partition("\n")[0])
+    yield from _table([(_heading(action), str(action.help or "")) for action in parser._actions])
 
 
-def _table(rows: tuple[tuple[str, str], ...]) -> Iterator[str]:
+def _heading(action: argparse.Action) -> str:
+    """`--json`, `-n, --lines N`, `FILE`."""
+    choices = "|".join(map(str, action.choices or ()))
+    value = "" if action.nargs == 0 else str(action.metavar or choices or action.dest.upper())
+    return f"{', '.join(action.option_strings)} {value}".strip()
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
     for name, text in rows:
-        yield from (".TP", f"\\fB{_text(name)}\\fR", _text(text))
+        yield from (".TP", f"\\fB{_text(name)}\\fR", _text(text) or "\\&")
 
 
 def _text(text: str) -> str:

@@ -1,22 +1,18 @@
-"""The boundary to the terminal: whatever a command prints, only its own code can steer the terminal.
+"""The boundary to the terminal: whatever a command prints, only its own code can control the terminal.
 
 Names, hosts, command lines and log lines come from other people. Cleaning them where they are printed would be
-forgotten somewhere; so the streams themselves let no control character pass, and who wants to steer asks for `raw`.
+forgotten somewhere; so the streams themselves let no control character pass, and code that draws asks for `raw`.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, TextIO, cast
 
-from placetui.grid.text import clean
-
-SLOW = 1.0
-"""Seconds after which a person wants to know what takes so long."""
+from placetui.placement.wording import clean
 
 
 def speaks_utf8() -> bool:
@@ -39,19 +35,19 @@ class SafeStream:
 
 
 def harmless(text: str) -> str:
-    """Text of several lines, with a dot for all that a terminal could take for an instruction."""
+    """Text of several lines, with a dot for everything that a terminal could obey."""
     if text.isprintable():
         return text
     return "\n".join(line if line.isprintable() else _harmless_line(line) for line in text.split("\n"))
 
 
 def raw(stream: IO[str]) -> IO[str]:
-    """The stream behind a safe one, for those who steer the terminal."""
+    """The stream behind a safe one, for code that controls the terminal."""
     return stream.stream if isinstance(stream, SafeStream) else stream
 
 
 def open_missing_streams() -> None:
-    """Put one that takes everything where a stream was closed before the program started: Python has None there."""
+    """Replace streams that were closed before the program started, for which Python has None."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
@@ -59,7 +55,7 @@ def open_missing_streams() -> None:
 
 @contextmanager
 def safe_streams() -> Iterator[None]:
-    """Standard streams that nobody else can steer the terminal through."""
+    """Standard streams through which no printed text can control the terminal."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (cast("TextIO", SafeStream(raw(stream))) for stream in before)
     try:
@@ -68,28 +64,11 @@ def safe_streams() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-class Patience:
-    """Says, on a terminal and after a second, what is being waited for; the line is gone afterwards."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._since = time.monotonic()
-        self._shown = False
-
-    def look(self) -> None:
-        """Call now and then while waiting."""
-        if not self._shown and time.monotonic() - self._since >= SLOW and sys.stderr.isatty():
-            self._shown = True
-            raw(sys.stderr).write(f"\r{harmless(self._what)} ...")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        """There is something to say, or nothing more to wait for."""
-        if self._shown:
-            raw(sys.stderr).write("\r\x1b[K")
-            sys.stderr.flush()
-        self._shown = False
-        self._since = time.monotonic()
+def complain(prog: str, sentence: str, hint: str = "", quoted: Sequence[str] = ()) -> None:
+    """Print on stderr what is wrong, the lines it quotes, and what to do."""
+    print(f"{prog}: {sentence}", *(f"  | {line}" for line in quoted), sep="\n", file=sys.stderr)
+    if hint:
+        print(f"  hint: {hint}", file=sys.stderr)
 
 
 def _harmless_line(line: str) -> str:

@@ -1,4 +1,4 @@
-"""A part of the terminal that is drawn again and again, and leaves no trace."""
+"""A full screen that is redrawn in place, and leaves the terminal as it found it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from placetui.cli.output import raw
 
 _ENTER = "\x1b[?1049h\x1b[?25l"
-"""The other screen, without a cursor."""
+"""The alternate screen, without a cursor."""
 
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 _HOME = "\x1b[H"
@@ -29,7 +29,7 @@ def terminal_size() -> tuple[int, int]:
 
 
 def draw(lines: Sequence[str]) -> None:
-    """Replace what is on the screen; what does not fit below is left out."""
+    """Replace what is on the screen; lines that do not fit are counted."""
     room = max(1, terminal_size()[1])
     if len(lines) > room:
         lines = [*lines[: room - 1], f"... {len(lines) - room + 1} more lines"]
@@ -38,7 +38,7 @@ def draw(lines: Sequence[str]) -> None:
 
 @contextmanager
 def full_screen(resized: Callable[[], None]) -> Iterator[None]:
-    """Take the terminal, and give it back as it was however this ends; also while the program is stopped."""
+    """Take over the terminal, and restore it however this ends, also while the program is suspended."""
     keyboard = _Keyboard()
 
     def enter() -> None:
@@ -53,7 +53,7 @@ def full_screen(resized: Callable[[], None]) -> Iterator[None]:
         leave()
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTSTP)
-        # Here it goes on.
+        # Resumed.
         signal.signal(signal.SIGTSTP, stop)
         enter()
         resized()
@@ -81,7 +81,7 @@ def _write(text: str) -> None:
 
 
 class _Keyboard:
-    """Single keys instead of lines, without showing them."""
+    """Reads single keys instead of lines, without echo."""
 
     def __init__(self) -> None:
         self._before: list[Any] | None = None

@@ -12,14 +12,14 @@ PACKAGES = ("textual", "ray", "nvidia-ml-py", "pyyaml")
 
 
 def installed(package: str) -> str | None:
-    """Its version; None if it is not there."""
+    """Its version; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
         return None
 
 
-def lines() -> list[str]:
+def versions() -> dict[str, str]:
     """Our own first, then the others."""
-    others = [f"{package} {installed(package) or 'not installed'}" for package in PACKAGES]
-    return [f"placetui {__version__}", f"python {platform.python_version()}", *others]
+    others = {package: installed(package) or "not installed" for package in PACKAGES}
+    return {"placetui": __version__, "python": platform.python_version(), **others}

@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from placetui.placement.problems import Path, Problem, Problems, Span
+from placetui.placement.problems import Path, Problem, Span
+from placetui.placement.yaml_text import kind_of, plain
 
-from . import nodes, sections
-from .compose import MAX_NODES, compose
-from .errors import DocumentError
-from .files import BOM, MAX_BYTES, read_text
-from .report import Report
-from .scalars import kind_of, plain
-from .splice import Splice, apply_all
-from .surprises import surprises
-from .values import Entries, LimitError, Reader
+from .files import BOM, read_text
+from .parsing import MAX_VALUES, ListNode, MappingNode, Node, ScalarNode, offset, parse, resolve
+from .report import MOST_PROBLEMS, DocumentError, Lines, TextReport
+from .values import Entries, ValueReader
 
-SECTIONS = frozenset({"cluster", "placetui", "slime", "runner"})
-"""What placement always reads. Other sections are composed when somebody asks for them."""
+if TYPE_CHECKING:
+    from .hydra import Composition
+    from .splice import Splice
 
-SMALL_TEXT = 64 * 1024
-"""Characters up to which everything is composed at once."""
-
-LONG_TEXT = 16 * 1024
-"""Characters from which it pays to read one section rather than all."""
-
-MORE_NODES = 50_000
-"""Nodes that may be composed unasked along with a section that is asked for."""
+MAX_VALUES_OF_ALL = 4 * MAX_VALUES
+"""Values of all sections together, aliases expanded."""
 
 
 class Document:
-    """The text of a YAML file with positions. Whatever the text holds, nothing here raises: see `problems`."""
+    """The text of a YAML file with positions. A value: an edit gives another document.
+
+    Whatever the text holds, nothing here raises: see `problems`.
+    """
 
     text: str
     """Without the byte order mark; all positions count characters of this."""
@@ -44,19 +39,24 @@ class Document:
     bom: bool
     """Whether a byte order mark stood before the text."""
 
-    config: _Config
-    """The top level as plain values, section by section."""
+    problems: tuple[Problem, ...]
+    """Problems of the text as a whole; see `problems_in` for those in sections."""
+
+    config: Mapping[str, Any]
+    """The top level as plain values; each section is read on first access."""
 
     def __init__(self, text: str, source: str = "", bom: bool = False) -> None:
         self.bom = bom or text.startswith(BOM)
         self.text = text.removeprefix(BOM) if not bom else text
         self.source = source
-        self._report = Report(self.text, source)
-        self._reader = Reader(self._report)
-        wanted = None if len(self.text) <= SMALL_TEXT else SECTIONS
-        self._root, self._nodes = compose(self.text, wanted, self._report)
-        self._top: Entries = self._entries(self._root, ()) if self._root else {}
-        self.config = _Config(self._value, self._top, {})
+        self._lines = Lines(self.text)
+        report = TextReport(self._lines, source)
+        self._root = parse(self.text, report)
+        top = ValueReader(report).entries(self._root, ()) if self._root else {}
+        self.problems = tuple(report.problems)
+        self.config = self._sections = _Sections(top, self._lines, source)
+        self._reader = ValueReader(TextReport(self._lines, source))
+        """For positions only; its reports are not used."""
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Document:
@@ -69,75 +69,44 @@ class Document:
         return cls(file.text, file.source, file.bom)
 
     def change(self, splices: Iterable[Splice]) -> Document:
-        """The document after splices of its text, each counted in the text that the one before left.
+        """The document after splices; positions refer to the text after the previous splice."""
+        from .splice import apply_all  # a command that only reads has no use for it
 
-        Of a long text only the section is read again in which a splice lies, where that is safe.
-        """
-        changes = tuple(splices)
-        document: Document | None = self
-        for splice in changes:
-            document = document._reread(splice) if document else None
-        return document or Document(apply_all(self.text, changes), self.source, self.bom)
+        return Document(apply_all(self.text, splices), self.source, self.bom)
 
-    def _reread(self, splice: Splice) -> Document | None:
-        """The document after a splice within one section; None when all of the text must be read."""
-        root = self._root
-        if root is None or len(self.text) < LONG_TEXT or len(self._top) * 2 != len(root.items):
+    @cached_property
+    def composition(self) -> Composition | None:
+        """The configuration with the files that Hydra's `defaults:` name; None where there are no `defaults:`."""
+        if "defaults" not in self.config:
             return None
-        index = sections.section_of(root, splice)
-        place = None if index is None else sections.bounds(self.text, root, index)
-        if index is None or place is None or self._report.problems:
-            return None
-        if sections.is_entangled(self.text[place[0] : place[1]]):  # an anchor that goes is missed elsewhere
-            return None
-        text = apply_all(self.text, [splice])
-        found = sections.compose_alone(text, place[0], place[1] + splice.growth)
-        name = list(self._top)[index]
-        if found is None or found[0].text != _text_of(root.items[2 * index]) or len(text) > MAX_BYTES:
-            return None
-        document = Document.__new__(Document)
-        document.bom, document.text, document.source = self.bom, text, self.source
-        document._report = Report(text, self.source)
-        document._reader = Reader(document._report)
-        document._top = {}
-        document._nodes = self._nodes + found[2]
-        for position, (other, (key, value)) in enumerate(self._top.items()):
-            if position < index:
-                document._top[other] = (key, value)
-                continue
-            if position == index or isinstance(value, nodes.Collection):
-                document._nodes -= 0 if isinstance(value, nodes.Skipped) else sections.size(value)
-            if position > index:
-                document._top[other] = (sections.moved(key, splice.growth), sections.moved(value, splice.growth))
-            else:
-                document._top[other] = found[:2]
-        document._root = nodes.Mapping(root.start, root.content, root.end + splice.growth, False, root.tag)
-        document._root.items = [node for pair in document._top.values() for node in pair]
-        kept = {other: value for other, value in self.config.values_so_far.items() if other != name}
-        document.config = _Config(document._value, document._top, kept)
-        return document
+        from .hydra import compose  # few files need it
 
-    @property
-    def problems(self) -> Problems:
-        """What is wrong in the sections that placement always reads, and in all others read so far."""
-        for name in self._top:
-            if name in SECTIONS:
-                self.config[name]
-        return self._report.problems
+        return compose(self)
 
-    def surprises(self) -> Iterator[Problem]:
-        """Warnings where YAML reads a placement otherwise than a person would."""
-        for problem, index in surprises(self._lookup):
-            line, column = self._report.lines.place(index)
-            yield replace(problem, file=self.source, line=line, column=column)
+    def problems_in(self, sections: Iterable[str]) -> list[Problem]:
+        """Problems of the text as a whole and of some of its sections, without repetitions."""
+        found = {(problem.rule, problem.line, problem.column): problem for problem in self.problems}
+        for name in sections:
+            for problem in self._sections.read(name)[1]:
+                found.setdefault((problem.rule, problem.line, problem.column), problem)
+        return list(found.values())[:MOST_PROBLEMS]
 
     def locate(self, path: Path, *, at_key: bool = False, span: Span | None = None) -> tuple[int, int] | None:
         """Line and column of a value, of its key, or of a character inside the value; both counted from 1.
 
         A path that does not exist is located at the key of its nearest ancestor.
         """
-        index = self._index(path, at_key, span)
-        return None if index is None else self._report.lines.place(index)
+        found = self.walk(path)
+        if not found:
+            return None
+        key, node = found[-1]
+        if len(found) <= len(path) or at_key:
+            index = (key or node).content
+        elif span is None or not isinstance(node, ScalarNode):
+            index = node.content
+        else:
+            index = self._inside(node, span[0])
+        return self._lines.place(index)
 
     def place(self, problem: Problem) -> Problem:
         """The problem with file, line and column."""
@@ -146,6 +115,11 @@ class Document:
         found = self.locate(problem.path, at_key=problem.at_key, span=problem.span)
         line, column = found or (None, None)
         return replace(problem, file=problem.file or self.source, line=line, column=column)
+
+    def place_at(self, problem: Problem, index: int) -> Problem:
+        """The problem at a character of the text."""
+        line, column = self._lines.place(index)
+        return replace(problem, file=self.source, line=line, column=column)
 
     def span(self, path: Path, *, at_key: bool = False) -> Span | None:
         """First character and the one after the last of a value (or its key) in `text`, without anchor and tag.
@@ -164,143 +138,66 @@ class Document:
         span = self.span(path)
         return None if span is None else self.text[slice(*span)]
 
-    def _index(self, path: Path, at_key: bool, span: Span | None) -> int | None:
-        found = self.walk(path)
-        if not found:
-            return None
-        key, node = found[-1]
-        if len(found) <= len(path) or at_key:
-            return (key or node).content
-        if span is None or not isinstance(node, nodes.Scalar):
-            return node.content
-        return self._inside(node, span[0])
-
-    def _inside(self, node: nodes.Scalar, index: int) -> int:
-        """Where a character of a value's text stands, as far as the text is what the value shows."""
-        if node.tag is None and kind_of(node.text) != "str" and not _shown_as_written(node.text):
-            return node.content
-        interpolation = node.text.find("${")
-        if 0 <= interpolation < index:
-            index = interpolation
-        return min(nodes.offset(node, self.text, index), max(node.end - 1, node.content))
-
-    def walk(self, path: Path) -> list[tuple[nodes.Node | None, nodes.Node]]:
+    def walk(self, path: Path) -> list[tuple[Node | None, Node]]:
         """Key and value node of the top level and of every part of the path that exists."""
         if self._root is None:
             return []
-        found: list[tuple[nodes.Node | None, nodes.Node]] = [(None, self._root)]
-        for depth, part in enumerate(path):
-            step = self._step(found[-1][1], part, path[:depth])
+        found: list[tuple[Node | None, Node]] = [(None, self._root)]
+        for part in path:
+            node = resolve(found[-1][1])
+            step: tuple[Node | None, Node] | None = None
+            if isinstance(node, MappingNode):
+                step = self.entries(node).get(str(part))
+            elif isinstance(node, ListNode) and isinstance(part, int) and 0 <= part < len(node.items):
+                step = (None, node.items[part])
             if step is None:
                 break
             found.append(step)
         return found
 
-    def _step(self, parent: nodes.Node, part: str | int, path: Path) -> tuple[nodes.Node | None, nodes.Node] | None:
-        node = nodes.resolve(parent)
-        if node is self._root:
-            return self._section(str(part))
-        if isinstance(node, nodes.Mapping):
-            return self._entries(node, path).get(str(part))
-        if isinstance(node, nodes.Sequence) and isinstance(part, int) and 0 <= part < len(node.items):
-            return None, node.items[part]
-        return None
+    def entries(self, node: MappingNode) -> Entries:
+        """Keys and values of a mapping, with what merge keys bring in."""
+        return self._reader.entries(node, ())
 
-    def _lookup(self, path: Path) -> nodes.Node | Entries | None:
-        """For `surprises`: the entries of a mapping, or another node, with aliases followed."""
-        found = self.walk(path)
-        node = nodes.resolve(found[-1][1]) if len(found) == len(path) + 1 else None
-        if node is self._root:
-            return self._top
-        return self._entries(node, path) if isinstance(node, nodes.Mapping) else node
-
-    def _entries(self, node: nodes.Mapping, path: Path) -> Entries:
-        try:
-            return self._reader.entries(node, path)
-        except LimitError as error:
-            self._limit(error, node, path)
-            return {}
-
-    def _section(self, name: str) -> tuple[nodes.Node, nodes.Node] | None:
-        """Key and value of a top-level key, composed now if it was passed over."""
-        entry = self._top.get(name)
-        if entry is not None and isinstance(entry[1], nodes.Skipped):
-            self._compose_more(name, entry[1])
-            entry = self._top[name]
-        return entry
-
-    def _compose_more(self, name: str, asked: nodes.Skipped) -> None:
-        """Compose a section that was passed over: by itself, or along with as many others as cost little."""
-        if self._compose_alone(asked, name):
-            return
-        root = None
-        more = {name}
-        if self._nodes + asked.size <= MAX_NODES:
-            room = MORE_NODES
-            for other, (_, node) in self._top.items():
-                if isinstance(node, nodes.Skipped) and node.size <= room:
-                    more.add(other)
-                    room -= node.size
-            known_problems = Report(self.text, self.source)
-            root, count = compose(self.text, _as_written(self._top, more), known_problems)
-            self._nodes += count
-        if root is None or self._root is None:
-            self._report.add(
-                "too_many_values",
-                f"`{name}` holds too many values: {MAX_NODES:,} are kept of one file",
-                asked.start,
-                path=(name,),
-                hint="keep placement in a file of its own",
-            )
-            self._top[name] = (self._top[name][0], nodes.Scalar("", asked.start, asked.start, asked.start, ""))
-            return
-        skipped = {id(self._top[other][1]): other for other in more}
-        for (_, before), pair in zip(self._root.pairs(), root.pairs(), strict=True):
-            if id(before) in skipped:
-                self._top[skipped[id(before)]] = pair
-
-    def _compose_alone(self, asked: nodes.Skipped, name: str) -> bool:
-        if self._root is None or self._nodes + asked.size > MAX_NODES or len(self.text) < LONG_TEXT:
-            return False
-        index = next((at for at, node in enumerate(self._root.items[1::2]) if node.start == asked.start), -1)
-        place = sections.bounds(self.text, self._root, index)
-        found = sections.compose_alone(self.text, *place) if place else None
-        if found is None:
-            return False
-        self._nodes += found[2]
-        self._top[name] = found[:2]
-        return True
-
-    def _value(self, name: str) -> Any:
-        entry = self._section(name)
-        if entry is None:
-            raise KeyError(name)
-        try:
-            return self._reader.value(entry[1], (name,))
-        except LimitError as error:
-            self._limit(error, entry[0], (name,))
-            return None
-
-    def _limit(self, error: LimitError, node: nodes.Node, path: Path) -> None:
-        """Report a limit where it was met first; what comes after merely follows."""
-        if all(problem.rule != error.rule for problem in self._report.problems):
-            hint = "write out what is needed instead of aliases of aliases"
-            self._report.add(error.rule, error.message, node.content, path=path, hint=hint)
+    def _inside(self, node: ScalarNode, index: int) -> int:
+        """Index of a character of the value's text, where the text is shown as written."""
+        if node.tag is None and kind_of(node.text) != "str" and not _shown_as_written(node.text):
+            return node.content
+        interpolation = node.text.find("${")
+        if 0 <= interpolation < index:
+            index = interpolation
+        return min(offset(node, self.text, index), max(node.end - 1, node.content))
 
 
-class _Config(Mapping[str, Any]):
-    """The top level of a document; a section becomes plain values when it is first read."""
+class _Sections(Mapping[str, Any]):
+    """The top level of a document."""
 
-    def __init__(self, read: Callable[[str], Any], top: Entries, known: dict[str, Any]) -> None:
-        self._read = read
+    def __init__(self, top: Entries, lines: Lines, source: str) -> None:
         self._top = top
-        self.values_so_far = known
-        """Sections that were read already."""
+        self._lines = lines
+        self._source = source
+        self._read: dict[str, tuple[Any, list[Problem]]] = {}
+        self._limits: dict[str, int] = {}
+        """Number of values allowed per section, so that all together stay below `MAX_VALUES_OF_ALL`."""
+        left = MAX_VALUES_OF_ALL
+        for name, (_, node) in top.items():
+            self._limits[name] = min(MAX_VALUES, left)
+            left -= node.size if node.size <= self._limits[name] else 0
+
+    def read(self, name: str) -> tuple[Any, list[Problem]]:
+        """The plain value of a section and its problems."""
+        if name not in self._top:
+            return None, []
+        if name not in self._read:
+            report = TextReport(self._lines, self._source)
+            value = ValueReader(report).section(*self._top[name], (name,), self._limits[name])
+            self._read[name] = value, report.problems
+        return self._read[name]
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self.values_so_far:
-            self.values_so_far[name] = self._read(name)
-        return self.values_so_far[name]
+        if name not in self._top:
+            raise KeyError(name)
+        return self.read(name)[0]
 
     def __contains__(self, name: object) -> bool:
         return name in self._top
@@ -322,20 +219,10 @@ def read_mapping(path: str | os.PathLike[str]) -> dict[str, Any]:
         DocumentError: it cannot be read, or anything in it is wrong.
     """
     document = Document.from_file(path)
-    mapping = dict(document.config)
-    if document.problems.blocking:
-        raise DocumentError(document.problems)
-    return mapping
-
-
-def _text_of(key: nodes.Node) -> str | None:
-    return key.text if isinstance(key, nodes.Scalar) else None
-
-
-def _as_written(top: Entries, names: Iterable[str]) -> set[str]:
-    """The text of keys: `on` for the name `True`."""
-    keys = (nodes.resolve(top[name][0]) for name in names)
-    return {key.text for key in keys if isinstance(key, nodes.Scalar)}
+    problems = document.problems_in(document.config)
+    if any(problem.blocking for problem in problems):
+        raise DocumentError(problems)
+    return dict(document.config)
 
 
 def _shown_as_written(text: str) -> bool:

@@ -1,13 +1,13 @@
-"""From a path to text, with every way this can fail said in plain words."""
+"""Reading text files, with a clear message for everything that can go wrong."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from .errors import DocumentError, refuse
+from .report import DocumentError, refuse
 
 MAX_BYTES = 4 * 1024 * 1024
 """Largest file that is read."""
@@ -15,15 +15,14 @@ MAX_BYTES = 4 * 1024 * 1024
 BOM = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True)
-class FileText:
-    """A text file as it stands on disk."""
+class FileText(NamedTuple):
+    """The content of a text file."""
 
     text: str
     """Without the byte order mark; line endings are kept as they are."""
 
     source: str
-    """The path, fit for printing."""
+    """The path, printable."""
 
     bom: bool = False
     """Whether the file begins with a byte order mark."""
@@ -41,7 +40,7 @@ def read_text(path: str | os.PathLike[str]) -> FileText:
         utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
         raise refuse(
             "file_not_text",
-            f"`{source}` is UTF-16 text, not UTF-8" if utf16 else f"`{source}` is a binary file: it holds NUL bytes",
+            f"`{source}` is UTF-16 text, not UTF-8" if utf16 else f"`{source}` is a binary file: it contains NUL bytes",
             hint="save it as UTF-8" if utf16 else "pass a YAML file",
             file=source,
         )
@@ -51,7 +50,7 @@ def read_text(path: str | os.PathLike[str]) -> FileText:
         line = data.count(b"\n", 0, error.start) + 1
         raise refuse(
             "file_not_text",
-            f"`{source}` is not UTF-8 text: byte 0x{data[error.start]:02x} in line {line} begins no character",
+            f"`{source}` is not UTF-8 text: byte 0x{data[error.start]:02x} in line {line} is not valid",
             hint="save it as UTF-8",
             file=source,
         ) from None
@@ -115,12 +114,12 @@ def _explain(error: OSError, source: str) -> DocumentError:
         return refuse("file_not_found", f"there is no file `{source}`", hint="check the path", file=source)
     if error.errno in (errno.EACCES, errno.EPERM):
         return refuse(
-            "file_unreadable", f"you may not read `{source}`", hint="check its owner and permissions", file=source
+            "file_unreadable", f"no permission to read `{source}`", hint="check its owner and permissions", file=source
         )
     reason = error.strerror or type(error).__name__
     return refuse(
         "file_unreadable",
         f"`{source}` cannot be read: {reason}",
-        hint="copy it to another place and try again",
+        hint="copy it elsewhere and try again",
         file=source,
     )

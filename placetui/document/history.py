@@ -1,4 +1,4 @@
-"""Splices done and undone. The current text is the only truth; older ones are found by splicing back."""
+"""Undo and redo. Only the current text is stored; earlier ones are restored by inverse splices."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from .splice import Splice, apply, inverse
 
 MOST_STEPS = 10_000
-"""Steps that can be undone; older ones are forgotten."""
+"""Steps that can be undone; older ones are dropped."""
 
 MOST_CHARACTERS = 32 * 1024 * 1024
-"""Characters that all steps together may keep: many times the largest file."""
+"""Characters that all steps together may store: many times the largest file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that a person did."""
+    """One undoable action."""
 
     label: str
     forth: tuple[Splice, ...]
@@ -26,19 +26,19 @@ class Step:
     """In the order in which they are applied."""
 
     typed: bool = False
-    """Whether further typing may be added to it."""
+    """Whether adjacent typing is merged into it."""
 
     @property
     def weight(self) -> int:
-        """Characters that it keeps."""
+        """Characters that it stores."""
         return sum(len(splice.text) for splice in (*self.forth, *self.back))
 
 
-class History:
-    """A text with everything that was done to it.
+class EditHistory:
+    """A text with its undo history.
 
     Args:
-        text: as it was read.
+        text: the initial text.
         most_steps: see `MOST_STEPS`.
         most_characters: see `MOST_CHARACTERS`.
     """
@@ -54,12 +54,12 @@ class History:
         self._now: tuple[str, tuple[int, bytes]] = (text, self._saved)
 
     def apply(self, splices: Splice | Iterable[Splice], label: str, *, typed: bool = False) -> str:
-        """Do something; what was undone before is forgotten.
+        """Apply splices as one step; undone steps are dropped.
 
         Args:
-            splices: each counted in the text that the one before left.
-            label: what a person would call it: `move rollout to 8-15`.
-            typed: whether it is a keystroke. Neighbouring ones under the same label become one step.
+            splices: positions refer to the text after the previous splice.
+            label: for the user, such as `move rollout to 8-15`.
+            typed: whether it is a keystroke; adjacent ones with the same label become one step.
 
         Returns:
             The new text.
@@ -87,7 +87,7 @@ class History:
         return text
 
     def undo(self) -> str | None:
-        """Take the last step back; the new text, or None when there is nothing to undo."""
+        """Undo the last step; the new text, or None if there is nothing to undo."""
         if not self._done:
             return None
         step = self._done.pop()
@@ -96,7 +96,7 @@ class History:
         return self._splice(step.back)
 
     def redo(self) -> str | None:
-        """Do again what was undone last; the new text, or None when there is nothing to redo."""
+        """Redo the last undone step; the new text, or None if there is nothing to redo."""
         if not self._undone:
             return None
         step = self._undone.pop()
@@ -111,17 +111,17 @@ class History:
 
     @property
     def undo_label(self) -> str | None:
-        """What `undo` would take back."""
+        """Label of the step that `undo` would revert."""
         return self._done[-1].label if self._done else None
 
     @property
     def redo_label(self) -> str | None:
-        """What `redo` would do again."""
+        """Label of the step that `redo` would apply."""
         return self._undone[-1].label if self._undone else None
 
     @property
     def labels(self) -> list[str]:
-        """What was done, latest last."""
+        """Labels of all steps, latest last."""
         return [step.label for step in self._done]
 
     def __len__(self) -> int:
@@ -129,13 +129,13 @@ class History:
 
     @property
     def dirty(self) -> bool:
-        """Whether the text differs from what was saved last."""
+        """Whether the text differs from the last saved one."""
         if self._now[0] is not self.text:
             self._now = self.text, _fingerprint(self.text)
         return self._now[1] != self._saved
 
     def mark_saved(self, text: str | None = None) -> None:
-        """The current text, or the one given, is what the file holds now. What is typed next is a new step."""
+        """Record that the file contains the current text, or the one given. The next keystroke starts a new step."""
         self._saved = _fingerprint(self.text if text is None else text)
 
 
@@ -144,7 +144,7 @@ def _fingerprint(text: str) -> tuple[int, bytes]:
 
 
 def _merged(before: Step, after: Step) -> Step | None:
-    """Two neighbouring keystrokes as one step: typing on, or deleting on in either direction."""
+    """Two adjacent keystrokes as one step: typing, or deleting in either direction."""
     if not (before.typed and after.typed and before.label == after.label):
         return None
     if not len(before.forth) == len(after.forth) == 1:

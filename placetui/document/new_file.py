@@ -1,84 +1,81 @@
-"""A placement file from nothing: the layout and the sizes, and no more."""
+"""Texts of new placement files: from a framework's template, and for a cluster as it is."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from placetui.placement.edit_types import Refusal
-from placetui.placement.layouts import Layout
-from placetui.placement.problems import count
-from placetui.placement.rewrite import CannotExpress, shortest_rule
-
-from .quoting import written
-
-Style: TypeAlias = Literal["rlinf", "slime"]
+from placetui.frameworks import registry
+from placetui.frameworks.new_job import JobSize, Layout
+from placetui.frameworks.picture import MODE, Part, Picture, topology_entry
+from placetui.placement.edits import Refusal
+from placetui.placement.plan import SHARE_UNITS
+from placetui.placement.yaml_text import written
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How large a new job is to be."""
+def new_file(layout: Layout, size: JobSize, framework: str = "") -> str | Refusal:
+    """The text of a new file with training and rollout, or why there is none for these sizes.
 
-    nodes: int = 1
-    gpus_per_node: int = 8
-    training: int | None = None
-    """GPUs for training when disaggregated; None for half of them."""
-
-    per_engine: int = 1
-    """GPUs of one rollout process."""
-
-
-def new_file(layout: Layout, sizes: Sizes, style: Style = "rlinf") -> str | Refusal:
-    """The text of a new file with `actor` and `rollout`, or why there is none for these sizes."""
-    total = sizes.nodes * sizes.gpus_per_node
-    training = total // 2 if sizes.training is None else sizes.training
-    if layout == "colocated":
-        training = total
-    rollout = total if layout == "colocated" else total - training
-    if sizes.nodes < 1 or sizes.gpus_per_node < 1 or training < 1 or rollout < 1 or sizes.per_engine < 1:
-        return Refusal(f"{count(max(total, 0), 'GPU')} cannot hold training and rollout so", "choose larger sizes")
-    first = total - rollout
-    reason = _misfit(sizes, first, rollout, spans_nodes=style == "slime")
-    if reason:
-        return Refusal(reason, "choose GPUs per rollout process that divide those of a node and of rollout")
-    body = _slime(layout, sizes, training, rollout) if style == "slime" else _rlinf(sizes, training, first, rollout)
-    if isinstance(body, Refusal):
-        return body
-    return f"{body}\nplacetui:\n  topology: {{nodes: {sizes.nodes}, gpus_per_node: {sizes.gpus_per_node}}}\n"
+    Args:
+        layout: whether the two share their GPUs.
+        size: of the cluster and of rollout's processes.
+        framework: by name; the first one that has a template if empty.
+    """
+    known = [registry.framework(framework)] if framework else registry.frameworks()
+    template = next((one.template for one in known if one.template), None)
+    if template is None:
+        return Refusal(f"there is no template for {framework} files")
+    sections = template(layout, size)
+    if isinstance(sections, Refusal):
+        return sections
+    ours = ["placetui:", f"  topology: {{nodes: {size.nodes}, gpus_per_node: {size.gpus_per_node}}}"]
+    if framework and registry.framework_for(sections).name != framework:
+        ours.append(f"  framework: {framework}")  # its sections alone look like another's
+    return "\n".join([*_lines(sections), "", *ours, ""])
 
 
-def _misfit(sizes: Sizes, first: int, rollout: int, *, spans_nodes: bool) -> str:
-    """Why engines of this size do not fit, if they do not."""
-    each, node = sizes.per_engine, sizes.gpus_per_node
-    if rollout % each:
-        return f"{count(rollout, 'rollout GPU')} cannot be divided into processes of {each}"
-    if spans_nodes and each > node:
-        return "" if each % node == 0 and first % node == 0 else f"an engine of {each} GPUs does not fill whole nodes"
-    crossing = [start for start in range(first, first + rollout, each) if start // node != (start + each - 1) // node]
-    return f"a rollout process on GPUs {crossing[0]} and up would cross from one node to the next" if crossing else ""
+def picture_text(picture: Picture, title: str = "") -> str:
+    """A file that resolves to the picture.
+
+    Args:
+        picture: what was seen.
+        title: a first line, which says where and when.
+    """
+    lines = [f"# {_comment(title)}"] if title else []
+    lines += [f"# {_comment(note)}" for note in picture.notes]
+    lines += ["cluster:", f"  num_nodes: {len(picture.nodes)}"]
+    lines.append("  component_placement:" if picture.parts else "  component_placement: {}")
+    lines += [
+        f"    {written(part.name, key=True)}: {written(part.rule)}  # {_comment(_about(part))}"
+        for part in picture.parts
+    ]
+    if picture.stride is not None:
+        lines += ["", *_lines(picture.stride.sections())]
+    lines += ["", "placetui:"]
+    if picture.stride is not None:
+        lines.append(f"  mode: {MODE}  # rollout has every {picture.stride.step}. GPU: the sizes above say so")
+    lines.append("  topology:")
+    lines.append("    nodes:" if picture.nodes else "    nodes: []")
+    lines += [f"      - {written(topology_entry(node))}" for node in picture.nodes]
+    shared = [part for part in picture.parts if part.units is not None]
+    if shared:
+        lines.append("  shares:")
+        lines += [f"    {written(part.name, key=True)}: {(part.units or 0) / SHARE_UNITS:g}" for part in shared]
+    return "\n".join(lines) + "\n"
 
 
-def _rlinf(sizes: Sizes, training: int, first: int, rollout: int) -> str | Refusal:
-    total = sizes.nodes * sizes.gpus_per_node
-    each = sizes.per_engine
-    engines = [list(range(start, start + each)) for start in range(first, first + rollout, each)]
-    try:
-        actor = shortest_rule([[number] for number in range(training)], total, may_use_all=True)
-        rules = {"actor": actor, "rollout": shortest_rule(engines, total, may_use_all=True)}
-    except CannotExpress as error:
-        return Refusal(error.reason)
-    entries = "".join(f"    {name}: {written(rule)}\n" for name, rule in rules.items())
-    return f"cluster:\n  num_nodes: {sizes.nodes}\n  component_placement:\n{entries}"
+def _about(part: Part) -> str:
+    return f"{part.about}; {part.note}" if part.note else part.about
 
 
-def _slime(layout: Layout, sizes: Sizes, training: int, rollout: int) -> str:
-    least = -(-training // sizes.gpus_per_node)
-    nodes = next(number for number in range(least, training + 1) if training % number == 0)
-    arguments: dict[str, int | bool] = {
-        "actor_num_nodes": nodes,
-        "actor_num_gpus_per_node": training // nodes,
-        **({"colocate": True} if layout == "colocated" else {"rollout_num_gpus": rollout}),
-        "rollout_num_gpus_per_engine": sizes.per_engine,
-        "num_gpus_per_node": sizes.gpus_per_node,
-    }
-    return "slime:\n" + "".join(f"  {name}: {written(value)}\n" for name, value in arguments.items())
+def _comment(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def _lines(section: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    for name, value in section.items():
+        if isinstance(value, Mapping):
+            yield f"{indent}{name}:"
+            yield from _lines(value, f"{indent}  ")
+        else:
+            yield f"{indent}{name}: {written(value)}"

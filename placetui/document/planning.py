@@ -1,26 +1,28 @@
-"""From a file to a plan whose problems have their places."""
+"""From a file and options to a plan whose problems have line numbers."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
+from placetui.frameworks.base import Override
+from placetui.frameworks.planner import Planner
+from placetui.frameworks.registry import choose, framework_of
+from placetui.placement.config.reader import Reader
 from placetui.placement.plan import Plan, TopologySource
 from placetui.placement.problems import Path, PlacementError, Problem, Problems
-from placetui.placement.resolve import make_plan
-from placetui.placement.settings import parse_cluster, read_topology
 from placetui.placement.topology import Node
 
 from .document import Document
-from .errors import DocumentError, refuse
-from .overrides import Override, with_overrides
+from .misreadings import misreadings
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What a user asks for beside the file itself."""
+class PlanRequest:
+    """What a plan depends on besides the file."""
 
     nodes: tuple[Node, ...] | None = None
     """None: the file's topology, else the assumed one."""
@@ -29,25 +31,89 @@ class Wishes:
     mode: str | None = None
     overrides: tuple[Override, ...] = ()
     isolate_accelerator: bool = True
+    planner: Planner | None = field(default=None, compare=False)
+    """Keeps what did not change from one plan to the next; without it nothing is kept."""
 
 
-NO_WISHES = Wishes()
+DEFAULT_REQUEST = PlanRequest()
 
 
-def plan_document(document: Document, wishes: Wishes = NO_WISHES) -> Plan:
+def plan_document(document: Document, request: PlanRequest = DEFAULT_REQUEST) -> Plan:
     """The plan of a file as far as it resolves, with all problems in the order of their lines."""
     if any(problem.blocking for problem in document.problems) and not document.config:
-        return Plan(document.source, "hybrid", None, "assumed", (), {}, list(document.problems))
-    plan = make_plan(
-        with_overrides(document.config, wishes.overrides) if wishes.overrides else document.config,
-        nodes=wishes.nodes,
-        topology_source=wishes.topology_source,
-        mode=wishes.mode,
-        isolate_accelerator=wishes.isolate_accelerator,
+        return Plan(document.source, "", "hybrid", None, "assumed", problems=list(document.problems))
+    composition = document.composition
+    read = _Recorder(document.config if composition is None or composition.reason else composition.config)
+    config: Mapping[str, Any] = read
+    if request.overrides:
+        from .options import with_overrides
+
+        config = with_overrides(read, request.overrides)
+    plan = (request.planner or Planner()).plan(
+        config,
+        nodes=request.nodes,
+        topology_source=request.topology_source,
+        mode=request.mode,
+        isolate_accelerator=request.isolate_accelerator,
         source=document.source,
+        files=_named_files(document.source, config),
     )
-    found = [document.place(problem) for problem in plan.problems]
-    return replace(plan, problems=_in_order([*document.problems, *found, *document.surprises()]))
+    place = document.place if composition is None else partial(composition.place, document=document)
+    found = [place(problem) for problem in plan.problems]
+    found += document.problems_in(read.read)
+    found += misreadings(document, framework_of(plan).texts)
+    if composition is not None and composition.reason and any(_misses_a_key(problem) for problem in found):
+        found.append(document.place(_hydra_defaults(composition.reason)))
+    return replace(plan, problems=_in_order(found))
+
+
+def _named_files(source: str, config: Mapping[str, Any]) -> dict[Path, Mapping[str, Any]]:
+    """What the files say that the configuration names; those that cannot be read are left out."""
+    reader = Reader(config, Problems())
+    paths = choose(reader).references(reader)
+    if not paths:
+        return {}
+    from .references import read_references  # few files need it
+
+    found = read_references(source, config, paths)
+    return {path: one.config for path, one in found.items() if one.document is not None and not one.problems}
+
+
+class _Recorder(Mapping[str, Any]):
+    """Records which sections of a configuration are read: only their YAML errors concern the plan."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._config = config
+        self.read: dict[str, None] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        self.read[name] = None
+        return self._config[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._config
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._config)
+
+    def __len__(self) -> int:
+        return len(self._config)
+
+
+def _misses_a_key(problem: Problem) -> bool:
+    """Whether placement needs a key that the file does not have; by convention the rule says so."""
+    return problem.rule in ("no_layout", "interpolation") or "missing" in problem.rule
+
+
+def _hydra_defaults(reason: str) -> Problem:
+    return Problem(
+        "hydra_defaults",
+        f"`defaults:` names other files, which are not read here; what is missing may be in them ({reason})",
+        "warning",
+        "pass the composed file: run your program with `--cfg job` and save what it prints",
+        path=("defaults",),
+        at_key=True,
+    )
 
 
 def _in_order(problems: Iterable[Problem]) -> list[Problem]:
@@ -73,37 +139,11 @@ def load(
         PlacementError: with all problems, when a component cannot be placed or the file cannot be read.
     """
     if nodes is None and cluster is not None:
+        from .options import read_cluster_option
+
         nodes = read_cluster_option(os.fspath(cluster))
     document = Document.from_file(path)
-    plan = plan_document(document, Wishes(nodes=None if nodes is None else tuple(nodes), mode=mode))
+    plan = plan_document(document, PlanRequest(nodes=None if nodes is None else tuple(nodes), mode=mode))
     if any(problem.blocking for problem in plan.problems):
         raise PlacementError(plan.problems)
     return plan
-
-
-def read_cluster_option(text: str) -> list[Node]:
-    """Nodes of `--cluster NxG` or `--cluster FILE`.
-
-    Raises:
-        DocumentError: it is neither.
-    """
-    nodes = parse_cluster(text)
-    if nodes is not None:
-        return nodes
-    if not os.path.exists(text):
-        raise refuse(
-            "bad_cluster",
-            f"`{text}` is neither nodes x GPUs nor a file",
-            hint="write for example `2x8`, or name a file with `nodes:` and `gpus_per_node:`",
-        )
-    document = Document.from_file(text)
-    value: Any = dict(document.config)
-    path: Path = ()
-    for key in ("placetui", "topology"):
-        if isinstance(value, dict) and key in value:
-            value, path = value[key], (*path, key)
-    problems = Problems()
-    nodes = read_topology(value, problems, path)
-    if nodes is None or document.problems.blocking:
-        raise DocumentError([*document.problems, *map(document.place, problems)])
-    return nodes

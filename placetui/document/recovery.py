@@ -1,6 +1,6 @@
-"""Work that is not saved yet, kept for after a crash; and a note that somebody else has the file open.
+"""Crash recovery of unsaved work, and lock notes that warn when a file is open elsewhere.
 
-Losing either costs little, so nothing here raises, and nothing blocks.
+Neither is essential, so nothing here raises or blocks.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from pathlib import Path
 from typing import Any
 
 from placetui import locations
-from placetui.private_files import read_json, write_private
+from placetui.locations import read_json, write_private
 
 from .files import MAX_BYTES
 
 MOST_BYTES = 8 * MAX_BYTES
-"""A larger file is not ours: escapes make a text longer, not eight times so."""
+"""Larger records are ignored; escapes make a text at most a few times longer."""
 
 LOCK_SUFFIX = ".placetui-open"
 FOREIGN_SECONDS = 3 * 24 * 3600.0
-"""Age from which the note of another machine, whose processes cannot be seen from here, counts as left behind."""
+"""Age after which the note of another machine, whose processes cannot be checked from here, is stale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unsaved:
-    """What somebody was working on."""
+    """Unsaved work on a file."""
 
     path: str
     """The file, as an absolute path."""
@@ -41,19 +41,19 @@ class Unsaved:
     """Without the byte order mark."""
 
     base: str
-    """Digest of the file that it was made from; empty when there was none."""
+    """Digest of the file that it is based on; empty for a new file."""
 
     time: float
-    """When it was kept, in seconds since 1970."""
+    """When it was stored, in seconds since 1970."""
 
 
 def unsaved_dir() -> Path:
-    """Where unsaved work is kept, one file for each path."""
+    """Where unsaved work is stored, one record per file."""
     return locations.state_dir() / "unsaved"
 
 
 def keep(path: str | os.PathLike[str], text: str, base: str) -> bool:
-    """Keep unsaved work for its owner alone, instead of what was kept before; whether that was possible."""
+    """Store unsaved work, readable by its owner only, in place of the last record; whether that succeeded."""
     record = Unsaved(os.path.abspath(path), text, base, time.time())
     try:
         locations.make_private(unsaved_dir())
@@ -64,7 +64,7 @@ def keep(path: str | os.PathLike[str], text: str, base: str) -> bool:
 
 
 def find(path: str | os.PathLike[str]) -> Unsaved | None:
-    """The unsaved work on a file, if there is any that can be used."""
+    """The unsaved work on a file; None if there is none or the record is damaged."""
     try:
         found = read_json(_record_file(path), MOST_BYTES, owned=True)
     except ValueError:  # a path that no file can have
@@ -79,7 +79,7 @@ def find(path: str | os.PathLike[str]) -> Unsaved | None:
 
 
 def discard(path: str | os.PathLike[str]) -> None:
-    """Forget the unsaved work on a file."""
+    """Delete the record of unsaved work on a file."""
     with suppress(OSError, ValueError):
         os.unlink(_record_file(path))
 
@@ -100,7 +100,7 @@ class Holder:
     host: str
     pid: int
     started: str
-    """Tells a process from a later one with the same number."""
+    """Distinguishes the process from a later one with the same pid."""
 
     opened: float
     """When it opened the file, in seconds since 1970."""
@@ -110,9 +110,9 @@ class Holder:
 
 
 def announce(path: str | os.PathLike[str]) -> bool:
-    """Leave a note beside the file that this process has it open for writing; whether that was possible.
+    """Leave a note beside the file that this process has it open for writing. Returns whether it succeeded.
 
-    It stands beside the file, not among the user's own things, because the other one may be another person.
+    It is stored beside the file, not in the state directory: the other process may belong to another user.
     """
     me = Holder(_user(), socket.gethostname(), os.getpid(), _started(os.getpid()), time.time())
     try:
@@ -128,13 +128,13 @@ def announce(path: str | os.PathLike[str]) -> bool:
 
 
 def withdraw(path: str | os.PathLike[str]) -> None:
-    """Take this process's note away."""
+    """Delete the note of this process."""
     with suppress(OSError, ValueError):
         os.unlink(_note(path, Holder("", socket.gethostname(), os.getpid(), "", 0)))
 
 
 def others(path: str | os.PathLike[str]) -> list[Holder]:
-    """Who else has the file open for writing, the earliest first; notes that were left behind are removed."""
+    """Other processes that have the file open for writing, earliest first; stale notes are deleted."""
     me = (socket.gethostname(), os.getpid())
     found: list[Holder] = []
     with suppress(OSError, ValueError):
@@ -151,7 +151,7 @@ def others(path: str | os.PathLike[str]) -> list[Holder]:
 
 
 def _beside(path: str | os.PathLike[str]) -> tuple[str, str]:
-    """Directory and beginning of the names of a file's notes. A link and its target are one file."""
+    """Directory and name prefix of the notes of a file; a link shares those of its target."""
     directory, name = os.path.split(os.path.realpath(path))
     return directory, f".{name[:120]}."
 
@@ -195,7 +195,7 @@ def _left_behind(holder: Holder) -> bool:
 
 
 def _started(pid: int) -> str:
-    """When a process began, in its system's own count; empty where the system does not tell."""
+    """Start time of a process in the system's own units; empty where unknown."""
     try:
         # The second field is a name in parentheses that may hold anything; the 22nd is the start.
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()

@@ -1,17 +1,28 @@
-"""Problems with a place in a text."""
+"""Problems with line and column, and the exception for a file that cannot be read."""
 
 from __future__ import annotations
 
-from placetui.placement.problems import Path, Problem, Problems, Severity
+from dataclasses import replace
+
+from placetui.placement.problems import Path, PlacementError, Problem
 
 MOST_PROBLEMS = 100
-"""Nobody reads more, and each one costs time to locate."""
+"""Further problems are dropped."""
 
 _BLOCK = 1 << 14
 
 
+class DocumentError(PlacementError):
+    """A file or an option cannot be read at all; `problems` says why."""
+
+
+def refuse(rule: str, message: str, *, hint: str = "", file: str = "") -> DocumentError:
+    """The error for a single problem."""
+    return DocumentError([Problem(rule, message, hint=hint, file=file)])
+
+
 class Lines:
-    """Turns an index into line and column without keeping the start of every line."""
+    """Converts an index to line and column without storing the start of every line."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -22,59 +33,41 @@ class Lines:
         text = self._text
         index = min(max(index, 0), len(text))
         if self._breaks_before is None:
-            self._breaks_before = [0]
+            counts = [0]
             for start in range(0, len(text), _BLOCK):
-                self._breaks_before.append(self._breaks_before[-1] + text.count("\n", start, start + _BLOCK))
+                counts.append(counts[-1] + text.count("\n", start, start + _BLOCK))
+            self._breaks_before = counts
         block = index // _BLOCK
         line = self._breaks_before[block] + text.count("\n", block * _BLOCK, index)
         return line + 1, index - text.rfind("\n", 0, index)
 
+    def describe(self, index: int) -> str:
+        """`line 4, column 5`, for use in a sentence."""
+        line, column = self.place(index)
+        return f"line {line}, column {column}"
 
-class Report:
-    """Collects what is wrong in one text."""
 
-    def __init__(self, text: str, source: str) -> None:
-        self.lines = Lines(text)
+class TextReport:
+    """Collects the problems of a text, or of one of its sections."""
+
+    def __init__(self, lines: Lines, source: str) -> None:
+        self.lines = lines
         self.source = source
-        self.problems = Problems()
+        self.problems: list[Problem] = []
 
-    def add(
-        self,
-        rule: str,
-        message: str,
-        index: int,
-        *,
-        hint: str = "",
-        path: Path = (),
-        at_key: bool = False,
-        severity: Severity = "error",
+    def error(
+        self, rule: str, message: str, index: int, *, hint: str = "", path: Path = (), at_key: bool = False
     ) -> None:
         """Report a problem at a character of the text."""
         if not self.full:
             line, column = self.lines.place(index)
-            self.problems.append(
-                Problem(
-                    rule,
-                    message,
-                    severity,
-                    hint,
-                    path=path,
-                    at_key=at_key,
-                    file=self.source,
-                    line=line,
-                    column=column,
-                )
-            )
+            problem = Problem(rule, message, "error", hint, path=path, at_key=at_key)
+            self.problems.append(replace(problem, file=self.source, line=line, column=column))
 
     @property
     def full(self) -> bool:
-        """Whether anything more would be left out."""
+        """Whether further problems are dropped."""
         return len(self.problems) >= MOST_PROBLEMS
-
-    def where(self, index: int) -> str:
-        """`line 4, column 5`, for use in a sentence."""
-        line, column = self.lines.place(index)
-        return f"line {line}, column {column}"
 
 
 def shorten(text: str, most: int = 60) -> str:

@@ -1,4 +1,4 @@
-"""Saving: the old file or the new one, whole, whatever happens in between; and never over somebody else's work."""
+"""Atomic saving that never overwrites changes made by others."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .errors import DocumentError
 from .files import BOM, FileText, printable, read_text
+from .report import DocumentError
 
 StepHook: TypeAlias = Callable[[str], None]
-"""Called with a step's name right before it; for tests that end the process there."""
+"""Called with the name of each step before it runs; lets tests kill the process there."""
 
 STEPS = ("check", "create", "write", "keep_mode", "sync", "check_again", "replace", "sync_directory")
 
 TEMPORARY_SUFFIX = ".placetui-tmp"
 STALE_SECONDS = 600.0
-"""Age from which a temporary file is taken for one that a killed process left behind."""
+"""Temporary files older than this were left behind by a killed process."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What a file held when it was read. The time of its last change may lie; its content does not."""
+    """Identifies the content of a file; modification times are not reliable."""
 
     digest: str
     """Of all its bytes; empty when there was no file."""
@@ -42,15 +42,15 @@ class FileStamp:
 
 
 NO_FILE = FileStamp("")
-"""There was no file: a new one is to be made."""
+"""The file does not exist yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The file holds the text."""
+    """The text was written."""
 
     stamp: FileStamp
-    """What to expect of the file at the next save."""
+    """Pass it as `expected` to the next save."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +62,19 @@ class Conflict:
     """None: the file is gone, or is no longer text."""
 
     stamp: FileStamp
-    """Of the file as it is now: saving again with it means to overwrite."""
+    """Of the file on disk; pass it as `expected` to overwrite."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotSaved:
-    """Nothing was written, and the old file is as it was."""
+    """Nothing was written; the file is unchanged."""
 
     message: str
     hint: str = ""
 
 
 def read_with_stamp(path: str | os.PathLike[str]) -> tuple[FileText, FileStamp]:
-    """A file's text, and what to expect of it when it is saved.
+    """The text of a file and its stamp.
 
     Raises:
         DocumentError: it cannot be read.
@@ -84,7 +84,7 @@ def read_with_stamp(path: str | os.PathLike[str]) -> tuple[FileText, FileStamp]:
 
 
 def stamp_of(path: str | os.PathLike[str]) -> FileStamp:
-    """What a file holds now; `NO_FILE` if there is none or it cannot be read."""
+    """The stamp of a file on disk; `NO_FILE` if it does not exist or cannot be read."""
     try:
         return read_with_stamp(path)[1]
     except DocumentError:
@@ -95,7 +95,7 @@ def encoded(text: str, bom: bool = False) -> bytes:
     """A text as the bytes of a file, line endings as they are.
 
     Raises:
-        UnicodeEncodeError: it holds what no file can: half of a character.
+        UnicodeEncodeError: it contains a lone surrogate.
     """
     return ((BOM if bom else "") + text).encode("utf-8")
 
@@ -124,7 +124,7 @@ def save(
         data = encoded(text, bom)
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
-        return NotSaved(f"line {line} holds half of a character, which no file can hold", "remove it")
+        return NotSaved(f"line {line} contains a lone surrogate, which cannot be encoded", "remove it")
     try:
         # One path for all that follows: a link that changes meanwhile must not lead elsewhere.
         target = os.path.realpath(path)
@@ -151,7 +151,7 @@ def _status(target: str) -> os.stat_result | None:
 
 
 def _refuse(status: os.stat_result | None, target: str, source: str) -> NotSaved | None:
-    """What must not be replaced."""
+    """Why the file must not be replaced, if so."""
     if status is None:
         return None
     elsewhere = "save it under another name"
@@ -160,14 +160,14 @@ def _refuse(status: os.stat_result | None, target: str, source: str) -> NotSaved
     if not stat.S_ISREG(status.st_mode):
         return NotSaved(f"`{source}` is a pipe, a socket or a device, not a file", elsewhere)
     if status.st_nlink > 1:
-        return NotSaved(f"`{source}` has {status.st_nlink} names (hard links), and saving would part them", elsewhere)
+        return NotSaved(f"`{source}` has {status.st_nlink} hard links, and saving would separate them", elsewhere)
     if not os.access(target, os.W_OK):
-        return NotSaved(f"you may not write `{source}`", "check its owner and permissions, or save it elsewhere")
+        return NotSaved(f"no permission to write `{source}`", "check its owner and permissions, or save it elsewhere")
     return None
 
 
 def _conflict(target: str, mine: str, expected: FileStamp) -> Conflict | None:
-    """Whether the file holds something else than expected. What cannot be read as text is something else."""
+    """The conflict if the content is not the expected one; a file that is not text always conflicts."""
     try:
         file, now = read_with_stamp(target)
         theirs: str | None = file.text
@@ -177,7 +177,7 @@ def _conflict(target: str, mine: str, expected: FileStamp) -> Conflict | None:
 
 
 def _stamp_of_bytes(target: str) -> FileStamp:
-    """Of a file that is no text, or too large to be one of ours."""
+    """The stamp of a file that is not text, or too large."""
     status = _status(target)
     if status is None:
         return NO_FILE
@@ -235,7 +235,7 @@ def _write(
 
 
 def _keep(descriptor: int, target: str, status: os.stat_result) -> None:
-    """Owner, mode and extended attributes of the old file, as far as the system lets us."""
+    """Copy owner, mode and extended attributes of the old file where permitted."""
     if hasattr(os, "fchown"):
         # First the owner: changing it takes set-user-id bits away.
         for owner, group in ((status.st_uid, status.st_gid), (-1, status.st_gid)):
@@ -256,7 +256,7 @@ def _keep(descriptor: int, target: str, status: os.stat_result) -> None:
 
 
 def _sync(directory: str) -> None:
-    """Make the new name last; not every system can."""
+    """Flush the directory entry to disk, where the system supports it."""
     with suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:
@@ -266,7 +266,7 @@ def _sync(directory: str) -> None:
 
 
 def _remove_stale(directory: str, name: str) -> None:
-    """Temporary files of this file that a killed process left behind."""
+    """Delete temporary files of this file left behind by killed processes."""
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             if entry.name.startswith(f".{name[:180]}.") and entry.name.endswith(TEMPORARY_SUFFIX):
@@ -276,15 +276,15 @@ def _remove_stale(directory: str, name: str) -> None:
 
 
 _REASONS = {
-    errno.ENOSPC: ("the disk is full", "make room, or save it elsewhere"),
-    errno.EDQUOT: ("your disk quota is used up", "make room, or save it elsewhere"),
+    errno.ENOSPC: ("the disk is full", "free some space, or save it elsewhere"),
+    errno.EDQUOT: ("the disk quota is exceeded", "free some space, or save it elsewhere"),
     errno.EFBIG: ("the file would be too large", "save it elsewhere"),
     errno.EROFS: ("the file system is read-only", "save it elsewhere"),
-    errno.EACCES: ("you may not write there", "check the permissions of the directory, or save it elsewhere"),
-    errno.EPERM: ("you may not write there", "check the permissions of the directory, or save it elsewhere"),
+    errno.EACCES: ("no permission to write there", "check the permissions of the directory, or save it elsewhere"),
+    errno.EPERM: ("no permission to write there", "check the permissions of the directory, or save it elsewhere"),
     errno.ENOENT: ("there is no such directory", "create it first, or save it elsewhere"),
     errno.ENOTDIR: ("there is no such directory", "create it first, or save it elsewhere"),
-    errno.ELOOP: ("the links go round in a circle", "save it elsewhere"),
+    errno.ELOOP: ("the symbolic links form a loop", "save it elsewhere"),
     errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
 }
 
@@ -293,4 +293,4 @@ def _explain(error: OSError, source: str) -> NotSaved:
     reason, hint = _REASONS.get(
         error.errno or 0, (error.strerror or type(error).__name__, "save it elsewhere and try again")
     )
-    return NotSaved(f"`{source}` was not saved: {reason}; the file is as it was", hint)
+    return NotSaved(f"`{source}` was not saved: {reason}; the file is unchanged", hint)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from placetui.grid.drawing import DENSITIES, Density, Drawing
-from placetui.grid.export import Colors, caption, to_ansi, to_text
-from placetui.grid.identity import HUES, Identity, identities
-from placetui.grid.live import DeviceLive, Overlay, RankState
-from placetui.grid.palette import DARK, LIGHT, PALETTES, Look, Palette
-from placetui.grid.places import Place, Region
-from placetui.grid.style import LEVELS, Line, Role, Run, Style, plain
-from placetui.grid.svg import to_svg
-from placetui.grid.text import CellWidth, cell_width, clean, share_figure
+from placetui.grid.densities import (
+    DENSITIES,
+    METRICS,
+    OTHER_NAMES,
+    CursorMark,
+    Density,
+    HeatMetric,
+    Place,
+    Region,
+    density_named,
+)
+from placetui.grid.drawing import Drawing
+from placetui.grid.export import Colors, caption, to_ansi, to_svg, to_text
+from placetui.grid.look.palette import DARK, LIGHT, PALETTES, Palette
+from placetui.grid.look.style import LEVELS, Line, Role, Run, Style, plain
+from placetui.grid.look.text import CellWidth, cell_width, cut
+from placetui.grid.marks import HUES, Mark, component_marks
+from placetui.grid.overlay import Overlay
+from placetui.grid.pen import Pen
+from placetui.placement.wording import clean, share_figure
 
 __all__ = [
     "DARK",
@@ -18,19 +29,21 @@ __all__ = [
     "HUES",
     "LEVELS",
     "LIGHT",
+    "METRICS",
+    "OTHER_NAMES",
     "PALETTES",
     "CellWidth",
     "Colors",
+    "CursorMark",
     "Density",
-    "DeviceLive",
     "Drawing",
-    "Identity",
+    "HeatMetric",
     "Line",
-    "Look",
+    "Mark",
     "Overlay",
     "Palette",
+    "Pen",
     "Place",
-    "RankState",
     "Region",
     "Role",
     "Run",
@@ -38,7 +51,9 @@ __all__ = [
     "caption",
     "cell_width",
     "clean",
-    "identities",
+    "component_marks",
+    "cut",
+    "density_named",
     "plain",
     "share_figure",
     "to_ansi",

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
-from placetui.grid.device_sets import DeviceSets, Places
-from placetui.grid.query import Condition, NotFound, read_query
-from placetui.grid.text import clean
-from placetui.observe.model import Observation
+from placetui.grid.devices import DeviceSets, Places
+from placetui.grid.marks import component_letters
+from placetui.grid.tables.filters import AMOUNT, COMPARE, SIGNS
+from placetui.observe.model import DeviceSample, Observation
+from placetui.placement.names import Named, Names, UnknownName, fold
 from placetui.placement.plan import Plan
+from placetui.placement.wording import GIB, clean, listing
 
 Order: TypeAlias = Literal["rank", "name", "memory", "state", "free"]
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -22,6 +24,15 @@ _LONGEST = 200
 
 _STATES = ("dead", "restarting", "pending")
 """States of ranks that bring a node to the top, the worst first."""
+
+_LAYOUT_WORDS = {
+    "free": "no GPU is free",
+    "shared": "no device is shared by two components",
+    "oversubscribed": "no GPU is oversubscribed",
+}
+_LIVE_WORDS = ("dead", "pending", "starting", "restarting", "alive", "stale")
+_READING = re.compile(rf"(mem|memory|util|load)({SIGNS}){AMOUNT}")
+_IN_WORDS = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most", "=": "just"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +70,125 @@ def find(plan: Plan, query: str, *, observation: Observation | None = None) -> H
     text = " ".join(query[:_LONGEST].split())
     if not text:
         return Hits("", message="type a rank such as `actor 0`, a device such as `0/3`, a host name, or `free`")
-    sets = DeviceSets(plan)
+    reader = _Query(plan, observation)
     try:
-        conditions = read_query(sets, observation, text)
-    except NotFound as problem:
-        return Hits(text, message=clean(str(problem)))
+        conditions = reader.read(text)
+    except UnknownName as problem:
+        return Hits(text, message=clean("; ".join(filter(None, (str(problem), problem.hint)))))
     about = clean(", ".join(condition.about for condition in conditions))
     keys = set.intersection(*(condition.keys for condition in conditions))
     return Hits(
         text,
-        Places(sets, keys),
+        Places(reader.sets, keys),
         about,
         "" if keys else clean(_nothing(conditions)),
         all(condition.whole_nodes for condition in conditions),
     )
 
 
-def _nothing(conditions: Sequence[Condition]) -> str:
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """Devices, and in words what they are."""
+
+    about: str
+    keys: set[int]
+    nothing: str = ""
+    """What to say when there are none."""
+
+    whole_nodes: bool = False
+
+
+def _nothing(conditions: Sequence[_Condition]) -> str:
     for condition in conditions:
         if not condition.keys:
             return condition.nothing
     return f"nothing is all of this at once: {', '.join(condition.about for condition in conditions)}; leave a word out"
+
+
+class _Query:
+    """Reads queries about one plan: names of the file, then words of ours."""
+
+    def __init__(self, plan: Plan, observation: Observation | None) -> None:
+        self.sets = DeviceSets(plan)
+        self._observation = observation
+        self._names = Names(plan, component_letters(plan.components))
+
+    def read(self, text: str) -> list[_Condition]:
+        """The conditions of a query that is not blank."""
+        keyword = fold(text) in _LAYOUT_WORDS or fold(text) in _LIVE_WORDS
+        whole = None if keyword and fold(text) not in self._names.components else self._names.whole(text)
+        if whole is not None:
+            return [self._named(whole)]
+        words = self._names.words(text)
+        conditions: list[_Condition] = []
+        while words:
+            condition, used = self._next(words)
+            conditions.append(condition)
+            words = words[used:]
+        return conditions
+
+    def _next(self, words: Sequence[str]) -> tuple[_Condition, int]:
+        """The first condition and how many words it takes."""
+        if words[0] not in self._names.components:
+            condition = self._keyword(words[0]) or self._reading(words[0])
+            if condition:
+                return condition, 1
+        found = self._names.next(words)
+        if found is None:
+            live = _LIVE_WORDS if self._observation else ()
+            raise self._names.unknown(words[0], (*_LAYOUT_WORDS, *live), ("free",))
+        return self._named(found[0]), found[1]
+
+    def _named(self, named: Named) -> _Condition:
+        sets, numbers = self.sets, named.numbers
+        if named.kind:
+            keys = sets.of_kind(named.kind, named.nodes, numbers.ranges if numbers else [range(1 << 20)])
+        elif named.components:
+            components = [sets.plan.components[name] for name in named.components]
+            keys = set().union(
+                *(sets.of_ranks(one, numbers.below(one.world_size) if numbers else None) for one in components)
+            )
+        else:
+            return _Condition(named.about, sets.of_nodes(named.nodes), whole_nodes=True)
+        return _Condition(named.about, keys, named.nothing)
+
+    def _keyword(self, word: str) -> _Condition | None:
+        if word in _LAYOUT_WORDS:
+            keys = {"free": self.sets.free, "shared": self.sets.shared, "oversubscribed": self.sets.oversubscribed}
+            return _Condition(word, keys[word](), _LAYOUT_WORDS[word])
+        if word not in _LIVE_WORDS:
+            return None
+        observation = self._observed(word)
+        if word == "stale":
+            nodes = self.sets.stale(observation)
+            return _Condition(word, self.sets.of_nodes(nodes), "no node is stale", whole_nodes=True)
+        return _Condition(word, self.sets.in_state(observation, word), f"no rank is {word}")
+
+    def _reading(self, word: str) -> _Condition | None:
+        found = _READING.fullmatch(word)
+        if found is None:
+            return None
+        observation = self._observed(word)
+        what, sign, amount, unit = found.groups()
+        limit = float(amount)
+        read: Callable[[DeviceSample], float | None]
+        if what in ("util", "load"):
+            read, about, scale = (lambda device: device.utilization), f"load {_IN_WORDS[sign]} {limit:g}%", 1
+        elif unit == "%":
+            read, about, scale = (lambda device: device.memory_percent), f"memory {_IN_WORDS[sign]} {limit:g}%", 1
+        else:
+            read, about, scale = (lambda device: device.memory_used), f"memory {_IN_WORDS[sign]} {limit:g} GiB", GIB
+        compare = COMPARE[sign]
+        keys = self.sets.where(
+            observation, lambda device: (value := read(device)) is not None and compare(value, limit * scale)
+        )
+        return _Condition(about, keys, f"no GPU has {about}")
+
+    def _observed(self, word: str) -> Observation:
+        if self._observation is None:
+            known = listing(_LAYOUT_WORDS)
+            raise UnknownName(f"`{word}` needs a running cluster to look at", f"without one there is {known}")
+        return self._observation
 
 
 def matching_nodes(hits: Hits, plan: Plan) -> list[int]:

@@ -1,72 +1,154 @@
-"""What all densities share: names, marks and figures of one plan."""
+"""What all drawings share: names, marks and figures of one plan in one set of characters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass, field
+from functools import cached_property
 
-from placetui.grid.arrange import Process
-from placetui.grid.glyphs import Glyphs, glyphs
-from placetui.grid.identity import Identity, identities
-from placetui.grid.live import Overlay, RankState
-from placetui.grid.style import ERROR, MUTED, OK, WARNING, LineBuilder, Style
-from placetui.grid.text import CellWidth, Keep, cell_width, clean, cut
-from placetui.placement.plan import Plan, PlanNode
+from placetui.grid.look.glyphs import glyphs
+from placetui.grid.look.meters import gradient, history, thin
+from placetui.grid.look.style import ERROR, FAINT, MUTED, TEXT, WARNING, Ground, Line, LineBuilder, Role, Run, Style
+from placetui.grid.look.text import CellWidth, Keep, cell_width, cut
+from placetui.grid.marks import Mark, component_marks
+from placetui.grid.overlay import ShownState
+from placetui.placement.plan import Plan
+from placetui.placement.topology import Node
+from placetui.placement.wording import clean
 
-STATE_STYLES: dict[RankState, Style] = {
+STATE_STYLES: dict[ShownState, Style] = {
     "pending": MUTED,
-    "starting": WARNING,
-    "alive": OK,
+    "starting": TEXT,
+    "alive": FAINT,
     "restarting": WARNING,
     "dead": ERROR,
     "stale": WARNING,
 }
 
-ATTENTION: tuple[RankState, ...] = ("dead", "restarting", "stale", "starting", "pending", "alive")
-"""States, the one that needs attention most first."""
+
+REMEMBERED = 4096
+"""Meters that are kept."""
 
 
-@dataclass(frozen=True)
 class Pen:
-    """Writes parts of one plan in one set of characters."""
+    """Writes parts of one plan."""
 
-    plan: Plan
-    ascii: bool = False
-    measure: CellWidth = cell_width
-    overlay: Overlay | None = None
-    marks: dict[str, Identity] = field(init=False)
-    order: dict[str, int] = field(init=False)
-    """Position of each component in the file."""
+    def __init__(self, plan: Plan, ascii: bool = False, measure: CellWidth = cell_width, *, color: bool = True) -> None:
+        self.plan = plan
+        self.ascii = ascii
+        self.measure = measure
+        self.color = color
+        """Whether colours are shown: what they would say is written otherwise."""
 
-    by_index: tuple[Identity, ...] = field(init=False)
-    services: dict[int, list[str]] = field(init=False)
-    """What the framework itself adds, by node."""
+        self.glyphs = glyphs(ascii)
+        self._cleaned: dict[str, str] = {}
+        self._styles: dict[tuple[object, ...], Style] = {}
+        self._meters: dict[tuple[object, ...], Line] = {}
 
-    glyphs: Glyphs = field(init=False)
-    _styles: dict[str, Style] = field(init=False, repr=False)
+    @cached_property
+    def marks(self) -> dict[str, Mark]:
+        """Letter and hue of each component, in the order of the file."""
+        return component_marks(self.plan.components)
 
-    def __post_init__(self) -> None:
-        put = object.__setattr__
-        put(self, "marks", identities(self.plan.components))
-        put(self, "order", {name: index for index, name in enumerate(self.plan.components)})
-        put(self, "by_index", tuple(self.marks.values()))
-        put(self, "_styles", {name: Style("component", index, bold=True) for name, index in self.order.items()})
-        put(self, "glyphs", glyphs(self.ascii))
-        services: dict[int, list[str]] = {}
+    @cached_property
+    def by_number(self) -> tuple[Mark, ...]:
+        """The marks by position of the component in the file."""
+        return tuple(self.marks.values())
+
+    @cached_property
+    def order(self) -> dict[str, int]:
+        """Position of each component in the file."""
+        return {name: number for number, name in enumerate(self.plan.components)}
+
+    @cached_property
+    def world_sizes(self) -> tuple[int, ...]:
+        """Ranks of each component, by its position in the file."""
+        return tuple(component.world_size for component in self.plan.components.values())
+
+    @cached_property
+    def has_uneven_nodes(self) -> bool:
+        """Whether nodes with GPUs differ in how many they have."""
+        return len({node.gpus for node in self.plan.nodes if node.gpus}) > 1
+
+    @cached_property
+    def services(self) -> dict[int, list[str]]:
+        """What the framework itself adds, by node."""
+        found: dict[int, list[str]] = {}
         for service in self.plan.services:
             text = f"{self.glyphs.service} {self.clean(service.name)} {service.cpus:g} CPU"
-            services.setdefault(service.node, []).append(text)
-        put(self, "services", services)
+            found.setdefault(service.node, []).append(text)
+        return found
 
-    def with_overlay(self, overlay: Overlay | None) -> Pen:
-        """The same pen over other live data."""
-        pen = copy(self)
-        object.__setattr__(pen, "overlay", overlay)
-        return pen
+    @cached_property
+    def _letter_styles(self) -> dict[str, Style]:
+        return {name: self.style("component", name, bold=True) for name in self.marks}
+
+    def letter_style(self, component: str) -> Style:
+        """Of the component's letter."""
+        return self._letter_styles[component]
+
+    def style(self, role: Role, component: str, ground: Ground | None = None, *, bold: bool = False) -> Style:
+        """Of something that belongs to the component."""
+        key = role, component, ground, bold
+        style = self._styles.get(key)
+        if style is None:
+            mark = self.marks[component]
+            style = Style(role, mark.hue, bold, None, mark.second and bold, component, ground)
+            self._styles[key] = style
+        return style
+
+    def on(self, style: Style, ground: Ground | None) -> Style:
+        """The style on a ground."""
+        if style.ground is ground:
+            return style
+        key = style, ground
+        shown = self._styles.get(key)
+        if shown is None:
+            shown = self._styles[key] = style._replace(ground=ground)
+        return shown
+
+    def label(self, component: str, rank: int | str) -> tuple[Run, Run]:
+        """`A3`: letter and rank."""
+        mark = self.marks[component]
+        return Run(mark.letter, self.letter_style(component)), Run(f"{mark.separator}{rank}", TEXT)
+
+    def state(self, state: ShownState) -> Run:
+        """The sign of a state."""
+        return Run(self.glyphs.states[state], STATE_STYLES[state])
+
+    def chip(self, component: str) -> Run:
+        """` A `: the letter on its hue."""
+        mark = self.marks[component]
+        return Run(f" {mark.letter} ", Style("chip", mark.hue, True, None, mark.second, component))
+
+    def meter(self, percent: float, width: int, ground: Ground | None = None, unknown: float = 0.0) -> Line:
+        """How full, in the colours of heat; `unknown` percent are held by nobody we know."""
+        key = round(percent * width), width, ground, round(unknown * width)
+        return self._meters.get(key) or self._keep(key, gradient(self.glyphs, width, percent, ground, unknown))
+
+    def thin(self, part: float, width: int, style: Style, ground: Ground | None = None) -> Line:
+        """What one rank holds, 0 to 1."""
+        key = "thin", round(part * width * 2), part > 0, width, style, ground
+        return self._meters.get(key) or self._keep(
+            key, thin(self.glyphs, width, part, self.on(style, ground), Style("track", ground=ground))
+        )
+
+    def history(
+        self, values: Sequence[int | None], width: int, lines: int = 1, ground: Ground | None = None
+    ) -> list[Line]:
+        """Percentages over time, the newest at the right."""
+        return history(self.glyphs, values, width, lines, ground)
+
+    def _keep(self, key: tuple[object, ...], runs: Sequence[Run]) -> Line:
+        if len(self._meters) >= REMEMBERED:
+            self._meters.clear()
+        line = self._meters[key] = tuple(runs)
+        return line
 
     def clean(self, text: str) -> str:
-        return clean(text, self.ascii)
+        known = self._cleaned.get(text)
+        if known is None:
+            known = self._cleaned[text] = clean(text, self.ascii)
+        return known
 
     def cut(self, text: str, width: int, *, keep: Keep = "start") -> str:
         return cut(text, width, ellipsis=self.glyphs.ellipsis, measure=self.measure, keep=keep)
@@ -76,19 +158,26 @@ class Pen:
         shown = self.cut(self.clean(text), room, keep=keep)
         line.put(column, shown, style, self.measure(shown))
 
-    def groups(self, node: PlanNode) -> str:
+    def is_fixed(self, component: str, rank: int) -> bool:
+        """Whether the plan decides where a rank will be, rather than the framework when it starts."""
+        placements = self.plan.components[component].placements
+        return rank >= len(placements) or placements[rank].fixed
+
+    def group_of(self, component: str, rank: int) -> str:
+        """The server group of an engine; empty where all are alike."""
+        engines = self.plan.components[component].engines
+        return self.clean(engines[rank].group) if rank < len(engines) else ""
+
+    def groups(self, node: Node) -> str:
         return ",".join(node.groups)
 
     def name_width(self, text: str) -> int:
         return self.measure(self.clean(text))
 
-    def worst_state(self, processes: Sequence[Process]) -> tuple[str, Style] | None:
-        """Mark of the state that needs attention most."""
-        if self.overlay is None:
-            return None
-        states = {self.overlay.rank(process.component, process.rank) for process in processes}
-        worst = next((state for state in ATTENTION if state in states), None)
-        return (self.glyphs.states[worst], STATE_STYLES[worst]) if worst else None
+    def node_name(self, rank: int) -> str:
+        """The plan's name of a node."""
+        nodes = self.plan.nodes
+        return nodes[rank].name if 0 <= rank < len(nodes) else f"node {rank}"
 
     def ranks(self, ranks: Sequence[int]) -> str:
         """`3`, `0–199`, `0,4`, `0…398`: sorted ranks in a few characters."""
@@ -100,18 +189,15 @@ class Pen:
             return ",".join(map(str, ranks))
         return f"{ranks[0]}{self.glyphs.gap}{ranks[-1]}"
 
-    def crowd(self, processes: Sequence[Process], room: int) -> tuple[str, str]:
-        """Mark and the rest of `A 0–199 ×200`, or as much of it as `room` takes."""
-        mark = self.marks[processes[0].component].mark
-        times = f"{self.glyphs.times}{len(processes)}"
-        ranks = self.ranks([process.rank for process in processes])
-        if len(processes) == 1:
-            return mark, self.cut(f" {ranks}", room - len(mark))
-        close = f"{self.marks[processes[0].component].separator}{ranks} {times}"
-        for rest in (f" {ranks} {times}", close, f" {times}", times):
-            if len(mark) + len(rest) <= room:
-                return mark, rest
-        return mark[:room], self.cut(times, max(0, room - len(mark)))
-
-    def component_style(self, component: str) -> Style:
-        return self._styles[component]
+    def crowd(self, component: str, ranks: Sequence[int], room: int) -> tuple[Run, Run]:
+        """`A 0–199 ×200`, or as much of it as `room` takes."""
+        mark = self.marks[component]
+        which = self.ranks(ranks)
+        times = f"{self.glyphs.times}{len(ranks)}"
+        rest = self.cut(times, max(0, room - len(mark.letter)))
+        if len(ranks) == 1:
+            rest = self.cut(f" {which}", room - len(mark.letter))
+        else:
+            texts = (f" {which} {times}", f"{mark.separator}{which} {times}", f" {times}", times)
+            rest = next((text for text in texts if len(mark.letter) + len(text) <= room), rest)
+        return Run(mark.letter[:room], self.letter_style(component)), Run(rest, TEXT)

@@ -13,7 +13,7 @@ AlertKind: TypeAlias = Literal["memory_above", "temperature_above", "load_above"
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """From where on a value is told; None: never."""
+    """Beyond which value there is an alert; None: never."""
 
     memory_above: float | None = None
     """Percent of a GPU's memory."""
@@ -29,7 +29,7 @@ class Thresholds:
 
 
 NO_THRESHOLDS = Thresholds()
-"""Nothing is told."""
+"""No alerts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Alert:
 
 
 class AlertWatch:
-    """The alerts of observation after observation: only nodes that changed are looked at again."""
+    """The alerts of observation after observation: only nodes that changed are checked again."""
 
     def __init__(self, thresholds: Thresholds) -> None:
         self.thresholds = thresholds

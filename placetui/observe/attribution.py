@@ -9,11 +9,111 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from operator import is_
 
-from placetui.observe.facts import ActorFact, NodeFacts, ProcessFact
-from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessKind, ProcessSample
+from placetui.observe.model import (
+    Claim,
+    DeviceFrom,
+    DeviceSample,
+    NodeSample,
+    Observation,
+    ProcessKind,
+    ProcessSample,
+    State,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFact:
+    """A process, as the /proc of its node tells."""
+
+    pid: int
+    started: float | None = None
+    """Seconds since the epoch."""
+
+    parent: int | None = None
+    leader: int | None = None
+    """Its process group, which bears the number of the process that leads it."""
+
+    user: str | None = None
+    command: str | None = None
+    """Its title or command line."""
+
+    inner_pid: int | None = None
+    """Its number inside the container it runs in (the last of `NSpid`), where that is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """The processes of a node: those on its GPUs, and their ancestors."""
+
+    processes: Mapping[int, ProcessFact] = field(default_factory=dict)
+    """By pid."""
+
+    complete: bool = True
+    """Whether every process of the machine can be seen from where this was read: within a container they cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActorFact:
+    """An actor that lives, or a worker that runs a task, as Ray tells."""
+
+    id: str
+    node: int
+    """Rank of its node."""
+
+    pid: int
+    name: str = ""
+    class_name: str = ""
+    namespace: str = ""
+    job: str = ""
+    """Name of our job, or Ray's number of any other."""
+
+    component: str | None = None
+    rank: int | None = None
+    """Component and rank, if it is one of ours, or of a framework that is known."""
+
+    reserved: Mapping[int, float] = field(default_factory=dict)
+    """By Ray's books: GPU (its place on the node) to the part of it."""
+
+    claimed: tuple[int, ...] = ()
+    """GPUs that the environment it was started with names."""
+
+    group: str | None = None
+    """The job of ours in whose placement group it is."""
+
+    began: float | None = None
+    """When its process began, where it has said so itself; seconds since the epoch, by its node's clock."""
+
+    created: float | None = None
+    """When it came to life, by the head's clock: its process had begun by then."""
+
+    placement_group: str | None = None
+    """Name of the placement group it is in, or its id, of any program."""
+
+    bundles: Mapping[int, int] = field(default_factory=dict)
+    """GPU (its place on the node) to the bundle of that group that holds it."""
+
+    task: bool = False
+    """Whether it is no actor, but a worker that runs a task."""
+
+    framework: str | None = None
+    """Whose rank or service it is; None: ours, or unknown."""
+
+    service: bool = False
+    """Whether it is a service of its framework, and no rank."""
+
+    state: State | None = None
+    restarts: int = 0
+    claimed_by: DeviceFrom = "environment"
+    """Who says that the claimed GPUs are its own."""
+
+    @property
+    def title(self) -> str:
+        """What to call it."""
+        return self.name or self.class_name or self.id[:12]
+
 
 CLOCKS = 10.0
 """Seconds by which the clocks of two nodes may differ."""
@@ -32,7 +132,7 @@ NO_FACTS = NodeFacts(complete=False)
 
 
 class Attribution:
-    """Names everybody in one observation after the other; what did not change is not looked at again."""
+    """Names the processes of each observation; what did not change is not worked out again."""
 
     def __init__(self) -> None:
         self._nodes: dict[int, _Node] = {}
@@ -102,7 +202,7 @@ class _Node:
         claims = dict(base)
         processes = []
         for process in device.processes:
-            actor, named = self._process(process)
+            actor, named = self._process(process, device.index)
             processes.append(named)
             if actor is not None and actor.id not in claims:
                 claims[actor.id] = _claim(actor, device.index)
@@ -111,10 +211,10 @@ class _Node:
             processes.append(unseen)
         return replace(device, processes=tuple(processes), claims=tuple(claims.values()))
 
-    def _process(self, process: ProcessSample) -> tuple[ActorFact | None, ProcessSample]:
+    def _process(self, process: ProcessSample, index: int) -> tuple[ActorFact | None, ProcessSample]:
         fact = self._facts.processes.get(process.pid)
         if fact is None and process.command is not None and self._facts is NO_FACTS:
-            # Somebody saw it, and told no more than this. Where more is told, one that is missing has ended since.
+            # Read by NVML alone. Where /proc was read too, a process that is missing there has ended since.
             fact = ProcessFact(process.pid, user=process.user, command=process.command)
         if fact is None:
             if self._facts.complete:
@@ -131,7 +231,8 @@ class _Node:
                 process.pid, process.memory, user=fact.user, command=fact.command, note=unconfirmed
             )
         own = actor.pid in (fact.pid, fact.inner_pid)
-        kind: ProcessKind = "foreign" if actor.task else "actor" if actor.component is None else "rank"
+        claim = _claim(actor, index)
+        kind: ProcessKind = claim.kind
         return actor, ProcessSample(
             process.pid,
             process.memory,
@@ -145,6 +246,11 @@ class _Node:
             None if own else fact.command,
             actor.id,
             actor.group,
+            framework=claim.framework,
+            state=claim.state,
+            restarts=claim.restarts,
+            since=claim.since,
+            device_from=claim.device_from,
         )
 
     def _owner(self, process: ProcessFact) -> tuple[ActorFact | None, str | None]:
@@ -168,7 +274,7 @@ class _Node:
 
     def _parent(self, child: ProcessFact) -> ProcessFact | None:
         parent = self._facts.processes.get(child.parent) if child.parent is not None else None
-        # A parent that is younger is a stranger with the number of one that is gone.
+        # A parent that is younger has the reused pid of one that is gone.
         return parent if parent is not None and _not_after(parent, child) else None
 
     def _match(self, fact: ProcessFact) -> tuple[ActorFact | None, str | None]:
@@ -200,7 +306,11 @@ class _Node:
 
 
 def _claim(actor: ActorFact, index: int) -> Claim:
-    ours = actor.component is not None
+    ours = actor.component is not None and actor.framework is None
+    known = actor.component is not None
+    source: DeviceFrom = "ray" if index in actor.reserved else "nvml"
+    if source == "nvml" and index in actor.claimed:
+        source = actor.claimed_by
     return Claim(
         actor.id,
         actor.title,
@@ -217,6 +327,12 @@ def _claim(actor: ActorFact, index: int) -> Claim:
         actor.placement_group,
         actor.bundles.get(index),
         actor.task,
+        actor.framework,
+        actor.state if known else None,
+        actor.restarts if known else None,
+        actor.created if known else None,
+        source if known else None,
+        actor.service,
     )
 
 

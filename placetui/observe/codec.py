@@ -12,7 +12,7 @@ from functools import partial
 from operator import attrgetter
 from sys import intern
 from types import UnionType
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from placetui.observe.delta import NOTHING, Delta, apply, changes
 from placetui.observe.model import (
@@ -20,6 +20,7 @@ from placetui.observe.model import (
     Claim,
     DeviceSample,
     GroupState,
+    JobSummary,
     NodeSample,
     Observation,
     ProcessSample,
@@ -106,7 +107,7 @@ class _Record(Generic[T]):
 
 def _accepted(hint: Any) -> frozenset[type]:
     """Types that a JSON value may have where the annotation is `hint`; exact ones, since True is not a number."""
-    if isinstance(hint, UnionType):
+    if isinstance(hint, UnionType) or get_origin(hint) is Union:
         return frozenset().union(*(_accepted(part) for part in get_args(hint)))
     if get_origin(hint) is Literal:
         return frozenset({str})
@@ -115,11 +116,12 @@ def _accepted(hint: Any) -> frozenset[type]:
     return frozenset({float, int}) if hint is float else frozenset({hint})
 
 
-_PROCESS = _Record(ProcessSample, shared=("component", "job", "group"))
-_CLAIM = _Record(Claim, shared=("component", "job", "group", "class_name", "namespace", "placement_group"))
+_PROCESS = _Record(ProcessSample, shared=("component", "job", "group", "framework"))
+_CLAIM = _Record(Claim, shared=("component", "job", "group", "class_name", "namespace", "placement_group", "framework"))
 _DEVICE = _Record(DeviceSample, {"processes": _PROCESS, "claims": _CLAIM}, shared=("name",))
 _NODE = _Record(NodeSample, {"devices": _DEVICE})
 _RANK = _Record(RankState, shared=("component",))
+_JOB = _Record(JobSummary)
 _GROUP = _Record(GroupState, {"bundles": _Record(BundleState)})
 
 
@@ -134,6 +136,10 @@ def encode_delta(delta: Delta) -> dict[str, Any]:
         "world_sizes": dict(delta.world_sizes),
         "ranks": [_RANK.write(state) for state in delta.ranks],
         **({"job": delta.job} if delta.job else {}),
+        **({"owner": delta.owner} if delta.owner else {}),
+        **({"note": delta.note} if delta.note else {}),
+        **({"not_launched": list(delta.not_launched)} if delta.not_launched else {}),
+        **({} if delta.jobs is None else {"jobs": [_JOB.write(job) for job in delta.jobs]}),
         **({} if delta.groups is None else {"groups": [_GROUP.write(group) for group in delta.groups]}),
     }
 
@@ -166,6 +172,10 @@ def decode_delta(value: Any) -> Delta:
         ranks=tuple(_RANK.read(row) for row in read("ranks", list)),
         job=read("job", str) if "job" in value else "",
         groups=tuple(_GROUP.read(row) for row in read("groups", list)) if "groups" in value else None,
+        owner=read("owner", str) if "owner" in value else "",
+        jobs=tuple(_JOB.read(row) for row in read("jobs", list)) if "jobs" in value else None,
+        note=read("note", str) if "note" in value else "",
+        not_launched=tuple(map(str, read("not_launched", list))) if "not_launched" in value else (),
     )
 
 

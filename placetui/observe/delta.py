@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from placetui.observe.model import GroupState, NodeSample, Observation, RankState, Source
+from placetui.observe.model import GroupState, JobSummary, NodeSample, Observation, RankState, Source
 
 NOTHING = Observation(0.0, "simulated")
 """Nothing seen yet: the difference to it is the whole observation."""
@@ -36,6 +36,17 @@ class Delta:
     groups: tuple[GroupState, ...] | None = None
     """All placement groups, if one of them differs."""
 
+    owner: str = ""
+    """Of the job, changed or not."""
+
+    jobs: tuple[JobSummary, ...] | None = None
+    """All recognised jobs, if one of them differs."""
+
+    note: str = ""
+    """Changed or not."""
+
+    not_launched: tuple[str, ...] = ()
+
 
 def changes(old: Observation, new: Observation) -> Delta:
     """The difference; `apply` goes from `old` to `new` with it."""
@@ -55,6 +66,10 @@ def changes(old: Observation, new: Observation) -> Delta:
         ranks=tuple(_changed_ranks(old, new)),
         job=new.job,
         groups=None if new.groups is old.groups or new.groups == old.groups else new.groups,
+        owner=new.owner,
+        jobs=None if new.jobs is old.jobs or new.jobs == old.jobs else new.jobs,
+        note=new.note,
+        not_launched=new.not_launched,
     )
 
 
@@ -71,6 +86,10 @@ def apply(old: Observation, delta: Delta) -> Observation:
         ranks=_apply_ranks(old, delta),
         job=delta.job,
         groups=old.groups if delta.groups is None else delta.groups,
+        owner=delta.owner,
+        jobs=old.jobs if delta.jobs is None else delta.jobs,
+        note=delta.note,
+        not_launched=delta.not_launched,
     )
 
 
@@ -100,7 +119,7 @@ def parts(delta: Delta, most: int) -> Iterator[Delta]:
     # The ranks go with the first piece, whose world sizes they must fit.
     yield replace(delta, nodes=nodes[:most])
     for start in range(most, len(nodes), most):
-        yield replace(delta, nodes=nodes[start : start + most], gone=(), ranks=(), groups=None)
+        yield replace(delta, nodes=nodes[start : start + most], gone=(), ranks=(), groups=None, jobs=None)
 
 
 def _changed_ranks(old: Observation, new: Observation) -> Iterator[RankState]:

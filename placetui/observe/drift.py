@@ -1,5 +1,6 @@
 """Drift: where what is seen differs from the plan.
 
+There is drift only against a job that is followed: a plan that was never launched differs from any cluster.
 A rank that holds no memory is none: it may be offloaded, or about to begin. Nor is one that is pending, as long as
 nothing is known against it: it is being launched. Whoever tells of ranks says why one will not come up. Nothing is
 said of processes and ranks while nobody knows whose they are, nor of values that are too old.
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample, RankState
 from placetui.placement.plan import GPU
-from placetui.placement.wording import device_text
+from placetui.placement.wording import device_text, gib
 
 if TYPE_CHECKING:
     from placetui.placement.plan import Plan
@@ -24,15 +25,16 @@ DriftKind: TypeAlias = Literal[
     "dead_rank",
     "foreign_process",
     "stranger_in_group",
+    "unexpected_rank",
     "memory_above",
     "fewer_devices",
     "stale",
+    "draining",
 ]
 
 NEGLIGIBLE = 64 * 2**20
 """Bytes that a foreign process may hold without being in the way, as a display server does."""
 
-_GIB = 2**30
 
 Owner: TypeAlias = "tuple[str, int]"
 """Component and rank."""
@@ -59,6 +61,9 @@ class Drift:
     device: int | None = None
     """GPU of that node; None when it is about several, or about none."""
 
+    pid: int | None = None
+    """Of the process that should not be there."""
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
@@ -81,7 +86,7 @@ def is_attributed(observation: Observation) -> bool:
 
 
 class DriftWatch:
-    """The drift of observation after observation: only nodes and components that changed are looked at again.
+    """The drift of observation after observation: only nodes and components that changed are compared again.
 
     A thread may look at an observation ahead of another one, which then finds it done; what both look at is done twice.
     """
@@ -97,7 +102,9 @@ class DriftWatch:
         self._used = frozenset(node for nodes in self._places.values() for node in nodes)
 
     def update(self, observation: Observation) -> tuple[Drift, ...]:
-        """The drift of a later observation, or of any other."""
+        """The drift of a later observation, or of any other; none while no job is followed."""
+        if observation.source != "nvml" and not (observation.job or observation.ranks):
+            return ()
         attributed, job = view = is_attributed(observation), observation.job
         found: list[Drift] = []
         seen = {node.rank: node for node in observation.nodes}
@@ -110,16 +117,28 @@ class DriftWatch:
                 found_here = tuple(_node_drift(self.plan, planned.rank, expected, sample, attributed, job, used))
                 known = self._nodes[planned.rank] = sample, view, found_here
             found.extend(known[2])
-        # Nobody misses ranks of a job that nobody watches.
-        if attributed and (job or observation.ranks):
+        if attributed:
             for name, places in self._places.items():
                 states = observation.ranks.get(name, ())
+                if name in observation.not_launched:
+                    continue
                 held = self._ranks.get(name)
                 if held is None or held[0] is not states:
                     drifts = tuple(_rank_drift(self.plan, name, places, states))
                     held = self._ranks[name] = states, drifts
                 found.extend(held[1])
+            found.extend(self._unplanned(observation))
         return tuple(found)
+
+    def _unplanned(self, observation: Observation) -> Iterator[Drift]:
+        """Ranks that run and that the plan does not have."""
+        for name, states in observation.ranks.items():
+            planned = len(self._places.get(name, ()))
+            for state in states[planned:]:
+                if state.state in ("alive", "starting", "restarting"):
+                    where = f" on {_node_name(self.plan, state.node)}" if state.node is not None else ""
+                    message = f"{name} {state.rank} runs{where} and is not in the plan"
+                    yield Drift("unexpected_rank", message, name, state.rank, state.node)
 
     def _planned_on(self, node: int) -> Planned:
         found = self._planned.get(node)
@@ -151,6 +170,9 @@ def _node_drift(
             age = f" for {sample.age:.0f} s" if sample.age else ""
             yield Drift("stale", f"nothing is known of {name}{age}{why}", node=rank)
         return
+    if sample.state == "draining" and used and attributed:
+        why = f": {sample.reason}" if sample.reason else ""
+        yield Drift("draining", f"{name} is draining{why}: what runs there will end", node=rank)
     for index in planned:
         if sample.device(index) is None:
             message = f"{name} has {len(sample.devices)} GPUs: GPU {index} of the plan is not there"
@@ -159,7 +181,7 @@ def _node_drift(
         expected = planned.get(device.index, _NOBODY)
         if not device.stale and not plan.memory and _only_expected(device, expected, job):
             continue
-        where = f"{name} GPU {device.index}"
+        where = f"{name} {device.title}"
         if device.stale:
             if expected:
                 why = f": {device.error}" if device.error else ""
@@ -182,29 +204,30 @@ def _device_drift(
     plan: Plan, node: int, device: DeviceSample, where: str, expected: Set[Owner], job: str
 ) -> Iterator[Drift]:
     held: dict[Owner, int] = {}
-    strangers: set[str | None] = set()
+    unknown: set[str | None] = set()
     for process in device.processes:
         owner = _owner(process, job)
         if owner is not None and owner[0] in plan.components:
             held[owner] = held.get(owner, 0) + (process.memory or 0)
             continue
         if process.group is not None and job in ("", process.group):
-            if process.actor_id is None or process.actor_id not in strangers:
-                yield _stranger(process, node, device.index, where)
-            strangers.add(process.actor_id)
-        elif expected and _is_in_the_way(process):
-            yield Drift("foreign_process", f"{_who(process)} is on {where}", node=node, device=device.index)
+            if process.actor_id is None or process.actor_id not in unknown:
+                yield _unknown_in_group(process, node, device.index, where)
+            unknown.add(process.actor_id)
+        elif expected and _is_in_the_way(process) and not _belongs(process, job):
+            message = f"{_who(process)} is on {where}"
+            yield Drift("foreign_process", message, node=node, device=device.index, pid=process.pid)
     for claim in device.claims:
         owner = _owner(claim, job)
         if owner is not None and owner[0] in plan.components:
-            if claim.reserved is not None:
+            if claim.reserved is not None or claim.framework is not None:
                 held.setdefault(owner, 0)
-        elif claim.group is not None and job in ("", claim.group) and claim.actor_id not in strangers:
-            strangers.add(claim.actor_id)
-            yield _stranger(claim, node, device.index, where)
+        elif claim.group is not None and job in ("", claim.group) and claim.actor_id not in unknown:
+            unknown.add(claim.actor_id)
+            yield _unknown_in_group(claim, node, device.index, where)
     for (component, rank), memory in held.items():
         if (component, rank) not in expected:
-            how = f"holds {memory / _GIB:.1f} GiB of" if memory else "is on"
+            how = f"holds {gib(memory)} of" if memory else "is on"
             message = f"{component} {rank} {how} {where}, which is not one of its devices"
             yield Drift("wrong_device", message, component, rank, node, device.index)
             continue
@@ -222,6 +245,11 @@ def _is_in_the_way(process: ProcessSample) -> bool:
     return bool(process.pid) and not unknown and (process.memory is None or process.memory >= NEGLIGIBLE)
 
 
+def _belongs(process: ProcessSample, job: str) -> bool:
+    """Whether it is a service of the job that is followed, or a rank that its file does not plan."""
+    return process.kind in ("rank", "service") and bool(job) and process.job == job
+
+
 def _owner(one: ProcessSample | Claim, job: str) -> Owner | None:
     """The rank of the watched job that this belongs to."""
     if one.component is None or one.rank is None or (job and one.job is not None and one.job != job):
@@ -229,14 +257,14 @@ def _owner(one: ProcessSample | Claim, job: str) -> Owner | None:
     return one.component, one.rank
 
 
-def _stranger(one: ProcessSample | Claim, node: int, index: int, where: str) -> Drift:
+def _unknown_in_group(one: ProcessSample | Claim, node: int, index: int, where: str) -> Drift:
     what = _who(one) if isinstance(one, ProcessSample) else f"{one.actor} (pid {one.pid})"
     message = f"{what} is in the placement group of {one.group} and none of its ranks; it is on {where}"
-    return Drift("stranger_in_group", message, node=node, device=index)
+    return Drift("stranger_in_group", message, node=node, device=index, pid=one.pid)
 
 
 def _who(process: ProcessSample) -> str:
-    memory = "" if process.memory is None else f", {process.memory / _GIB:.1f} GiB"
+    memory = "" if process.memory is None else f", {gib(process.memory)}"
     if process.kind == "gone":
         return f"memory of pid {process.pid}, which is gone{memory},"
     if process.actor:
@@ -272,7 +300,7 @@ def _rank_drift(plan: Plan, name: str, places: Sequence[int], states: tuple[Rank
 
 def _only_device(plan: Plan, name: str, rank: int) -> int | None:
     placement = plan.components[name].placements[rank]
-    owned = placement.local_hardware_ranks
+    owned = placement.devices
     return owned[0] if len(owned) == 1 and plan.kind_of(placement) == GPU else None
 
 

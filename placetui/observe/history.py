@@ -29,11 +29,11 @@ class _Track:
     """Place of the newest row, which counts as written last."""
 
 
-class History:
+class DeviceHistory:
     """Percentages of each device over the last `length` periods of `period` seconds.
 
     A period holds the last value seen in it; a value holds until the next one. Two of these make a minute and an
-    hour: `History(60, 1.0)` and `History(60, 60.0)`. At 60 periods a node of 8 GPUs takes about 1.5 KB.
+    hour: `DeviceHistory(60, 1.0)` and `DeviceHistory(60, 60.0)`. At 60 periods a node of 8 GPUs takes about 1.5 KB.
     """
 
     def __init__(self, length: int = 60, period: float = 1.0) -> None:
@@ -53,16 +53,17 @@ class History:
             self._tracks.clear()
         self._now = tick
 
-    def series(self, node: int, device: int, metric: Metric) -> tuple[int | None, ...]:
-        """Percentages, 0–100, the oldest first; None where nothing was known."""
+    def series(self, node: int, device: int, metric: Metric, last: int | None = None) -> tuple[int | None, ...]:
+        """Percentages of the last periods, 0–100, the oldest first; None where nothing was known."""
+        length = self.length if last is None else min(last, self.length)
         track = self._tracks.get(node)
         offset = device * len(_METRICS) + _METRICS.index(metric)
         if track is None or device < 0 or offset >= track.width:
-            return (None,) * self.length
+            return (None,) * length
         found: list[int | None] = []
         rows = len(track.ticks)
         age = 0
-        for tick in range(self._now, self._now - self.length, -1):
+        for tick in range(self._now, self._now - length, -1):
             while age < rows and track.ticks[(track.newest - age) % rows] > tick:
                 age += 1
             value = _UNKNOWN if age == rows else track.values[(track.newest - age) % rows * track.width + offset]
@@ -93,7 +94,7 @@ class History:
         track.newest = place
 
 
-def record(histories: Sequence[History], observation: Observation, changed: Iterable[int]) -> None:
+def record(histories: Sequence[DeviceHistory], observation: Observation, changed: Iterable[int]) -> None:
     """Take the values of the nodes in `changed` into several histories at once."""
     for history in histories:
         history._begin(observation.time)

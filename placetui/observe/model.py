@@ -9,17 +9,24 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 Source: TypeAlias = Literal["nvml", "ray", "replay", "simulated"]
 """Where an observation comes from."""
 
-ProcessKind: TypeAlias = Literal["rank", "actor", "foreign", "gone"]
-"""A rank of a known job, another Ray actor, a process that is neither, or memory without a process."""
+ProcessKind: TypeAlias = Literal["rank", "service", "actor", "foreign", "gone"]
+"""A rank or a service of a known job, another Ray actor, a process that is neither, or memory without a process."""
+
+DeviceFrom: TypeAlias = Literal["ray", "environment", "nvml"]
+"""Who says that a process belongs on a device: Ray's books, its environment, or NVML's list of processes."""
 
 State: TypeAlias = Literal["pending", "starting", "alive", "restarting", "dead"]
+
+NodeState: TypeAlias = Literal["up", "idle", "draining", "lost"]
+"""`idle`: nothing runs there, and it is not sampled, so that the autoscaler may remove it. `draining`: Ray is about to
+remove it. `lost`: a job has it, and the cluster has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,16 @@ class ProcessSample:
     note: str | None = None
     """What is not known of it, and why."""
 
+    framework: str | None = None
+    """Whose rank or service it is; None of a job that placetui launched, and where nobody knows."""
+
+    state: State | None = None
+    restarts: int | None = None
+    since: float | None = None
+    """When its actor came to life; seconds since the epoch."""
+
+    device_from: DeviceFrom | None = None
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "pid": self.pid,
@@ -56,6 +73,11 @@ class ProcessSample:
             "rank": self.rank,
             "job": self.job,
             "actor": self.actor,
+            "framework": self.framework or ("placetui" if self.kind == "rank" else None),
+            "state": self.state,
+            "restarts": self.restarts,
+            "since": self.since,
+            "device_from": self.device_from,
             "kind": self.kind,
             **({"note": self.note} if self.note else {}),
         }
@@ -85,13 +107,29 @@ class Claim:
     class_name: str | None = None
     namespace: str | None = None
     placement_group: str | None = None
-    """Name of the placement group it runs in, or its id; whoever made it."""
+    """Name of the placement group it runs in, or its id, of any program."""
 
     bundle: int | None = None
     """Its bundle in that group."""
 
     task: bool = False
     """Whether it is no actor, but a task: those come and go, and nobody places them."""
+
+    framework: str | None = None
+    """As of a process, like the next four."""
+
+    state: State | None = None
+    restarts: int | None = None
+    since: float | None = None
+    device_from: DeviceFrom | None = None
+    service: bool = False
+    """Whether it is a service of its framework, and no rank."""
+
+    @property
+    def kind(self) -> ProcessKind:
+        if self.task:
+            return "foreign"
+        return "service" if self.service else "rank" if self.component is not None else "actor"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -149,6 +187,19 @@ class DeviceSample:
     claims: tuple[Claim, ...] = ()
     """Actors that belong here, by Ray's books, by their own word, or by the memory they hold."""
 
+    physical: int | None = None
+    """The id by which the driver knows it, where that is not its index."""
+
+    @property
+    def gpu_id(self) -> int:
+        """The id by which the driver knows it."""
+        return self.index if self.physical is None else self.physical
+
+    @property
+    def title(self) -> str:
+        """What to call it."""
+        return f"GPU {self.gpu_id}"
+
     @property
     def memory_percent(self) -> float | None:
         """Used part of the memory, 0–100."""
@@ -167,9 +218,32 @@ class DeviceSample:
         known = [memory for memory in memories if memory is not None]
         return None if len(known) < len(memories) or (self.is_unread and not memories) else sum(known)
 
+    @property
+    def _idle(self) -> Iterator[ProcessSample]:
+        """Ranks and services of frameworks that belong here and hold nothing yet, as processes."""
+        holding = {process.actor_id for process in self.processes}
+        for one in self.claims:
+            if one.framework is not None and one.component is not None and one.actor_id not in holding:
+                yield ProcessSample(
+                    one.pid or 0,
+                    self.held_by(one),
+                    one.component,
+                    one.rank,
+                    one.job,
+                    one.actor,
+                    one.kind,
+                    actor_id=one.actor_id,
+                    framework=one.framework,
+                    state=one.state,
+                    restarts=one.restarts,
+                    since=one.since,
+                    device_from=one.device_from,
+                )
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "index": self.index,
+            "gpu_id": self.gpu_id,
             "uuid": self.uuid,
             "name": self.name,
             "memory_used": self.memory_used,
@@ -180,7 +254,7 @@ class DeviceSample:
             "age": self.age,
             "stale": self.stale,
             "error": self.error,
-            "processes": [process.to_dict() for process in self.processes],
+            "processes": [process.to_dict() for process in (*self.processes, *self._idle)],
             "claims": [{**claim.to_dict(), "held": self.held_by(claim)} for claim in self.claims],
         }
 
@@ -214,6 +288,10 @@ class NodeSample:
     memory_total: int | None = None
     """Bytes of host memory."""
 
+    state: NodeState = "up"
+    reason: str | None = None
+    """Why it is in that state, where Ray says so."""
+
     def device(self, index: int) -> DeviceSample | None:
         """The device that the plan calls `index`; None if it was not seen."""
         if 0 <= index < len(self.devices) and self.devices[index].index == index:
@@ -231,6 +309,8 @@ class NodeSample:
             "cpu_percent": self.cpu_percent,
             "memory_used": self.memory_used,
             "memory_total": self.memory_total,
+            "state": self.state,
+            "reason": self.reason,
             "devices": [device.to_dict() for device in self.devices],
         }
 
@@ -250,16 +330,44 @@ class RankState:
     node: int | None = None
     """Rank of its node; None while that is not known."""
 
+    since: float | None = None
+    """When its actor came to life; seconds since the epoch."""
+
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "component": self.component,
-            "rank": self.rank,
-            "state": self.state,
-            "reason": self.reason,
-            "restarts": self.restarts,
-            "pid": self.pid,
-            "node": self.node,
-        }
+        return asdict(self)
+
+
+JobPhase: TypeAlias = Literal["starting", "running", "degraded", "ended", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobSummary:
+    """A job that a framework was recognised in."""
+
+    name: str
+    """Its submission id, else the id of its Ray job."""
+
+    framework: str
+    ray_job: str = ""
+    submission: str = ""
+    entrypoint: str = ""
+    """Command line of its driver, without secrets."""
+
+    owner: str = ""
+    started: float | None = None
+    """Seconds since the epoch."""
+
+    ended: float | None = None
+    state: JobPhase = "running"
+    components: str = ""
+    """What runs: `actor 8, rollout 4`."""
+
+    @property
+    def runs(self) -> bool:
+        return self.state not in ("ended", "failed")
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,12 +381,12 @@ class BundleState:
     cpus: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        return {"node": self.node, "gpus": self.gpus, "cpus": self.cpus}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """A placement group of Ray's, whoever made it."""
+    """A placement group of Ray's, of any program."""
 
     id: str
     name: str = ""
@@ -294,14 +402,7 @@ class GroupState:
     bundles: tuple[BundleState, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "name": self.name,
-            "namespace": self.namespace,
-            "state": self.state,
-            "reason": self.reason or None,
-            "bundles": [bundle.to_dict() for bundle in self.bundles],
-        }
+        return {**asdict(self), "reason": self.reason or None, "bundles": [one.to_dict() for one in self.bundles]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +424,18 @@ class Observation:
 
     groups: tuple[GroupState, ...] = ()
     """Placement groups, those that were removed left out."""
+
+    owner: str = ""
+    """Who launched that job, as `user@host`; empty where nobody knows."""
+
+    jobs: tuple[JobSummary, ...] = ()
+    """Jobs of frameworks that were recognised, those that ended lately too."""
+
+    note: str = ""
+    """Why no job is followed, in a sentence, where one might be expected."""
+
+    not_launched: tuple[str, ...] = ()
+    """Components that are planned and that the script of the job does not start."""
 
     def node(self, rank: int) -> NodeSample | None:
         """The node of that rank; None if it was not seen."""
@@ -354,6 +467,10 @@ class Observation:
             "time": self.time,
             "source": self.source,
             "job": self.job or None,
+            "owner": self.owner or None,
+            "jobs": [job.to_dict() for job in self.jobs],
+            "note": self.note or None,
+            "not_launched": list(self.not_launched),
             "nodes": [node.to_dict() for node in self.nodes],
             "ranks": [state.to_dict() for state in self.all_ranks],
             "groups": [group.to_dict() for group in self.groups],

@@ -1,4 +1,4 @@
-"""Port: what a person can ask of a cluster besides looking at it, whoever does it.
+"""Port: operations on a cluster besides watching it, whatever carries them out.
 
 By kind, what the one who does it understands; `address` (`auto`, `local`, `HOST:PORT`) goes with each of them:
 
@@ -9,17 +9,24 @@ By kind, what the one who does it understands; `address` (`auto`, `local`, `HOST
 | `job` | all about `job` | | `job` as in `ps`, `plan`, `nodes`, `ranks` |
 | `down` | the end of `job`; with `look` only what it is | | `actors` and `groups` that ended; `job` as in `ps` |
 | `call` | `method` on all ranks of `component` of `job` | `result` for each rank | `results`, `failed`, `waiting` |
-| `logs` | the last `lines` of `rank` of `component` of `job`, and with `follow` what comes | `lines`, `rank` | `rank` |
+| `logs` | the last `lines` of ranks of `component` of `job`, and `follow` | `lines`, `rank`, `note` | `ranks` |
+| `stack` | where `rank` of `component` of `job` is | | `text`, and what it was read `by` |
 | `kill` | the end of `rank` of `component` of `job`, as in a crash | | `rank` |
 | `restart` | a new start of that rank | | `rank` |
+| `preflight` | whether the file's framework would get what it asks for | | as `placetui preflight --json` |
+| `submit` | `command` through Ray Jobs, as `job` | `submit`, `ranks` | `status`, `groups`, `message` |
+| `pending` | what waits for resources, and why | | as `placetui pending --json` |
 | `versions` | Ray here and on the cluster, for `placetui doctor` | | `ray`, `cluster`, `problem`, `hint`, `notice` |
 
 `job` gives for each rank its state (`observe.model.RankState`) and its `ip`, `gpu_ids`, `share` and `actor_id`; for
 each node also whether it is `alive`. `call` takes `args`, a list or a mapping of names, and waits `patience` seconds
 (60); a `result` has `component`, `rank` and `value`, or `error` and `traceback`. Keys of `results` and `failed` are
-ranks as text. A step `lines` has the `stream` (`out` or `err`) and its new `lines`; a step `rank` of `logs` says that
-the state has changed. `kill` with `no_restart` is for good; `restart` waits `patience` seconds (120). A result `rank`
-is its state.
+ranks as text.
+
+`logs` takes one `rank`, some `ranks` or none for all, and with `grep` only lines that match it; with `follow` it goes
+with them until they are dead. A step `lines` has the `component`, the `rank`, the `stream` (`out` or `err`) and its new
+`lines`; a step `rank` says that the state has changed, a `note` that a rank cannot be read. `kill` with `no_restart` is
+for good; `restart` waits `patience` seconds (120). A result `rank` is its state.
 """
 
 from __future__ import annotations
@@ -30,7 +37,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-READ_ONLY = frozenset({"ps", "job", "logs", "versions"})
+READ_ONLY = frozenset({"ps", "job", "logs", "stack", "preflight", "pending", "versions"})
 """Kinds that change nothing."""
 
 AUTO = "auto"
@@ -122,3 +129,32 @@ class Nothing:
 
     def answer(self, value: Any) -> None:
         """There was no question."""
+
+
+class NoAddress(ValueError):
+    """Something that is no address; the message continues after “it is”."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+        """How to write it."""
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """Host, without the brackets of IPv6, and port of a `HOST:PORT`.
+
+    Raises:
+        NoAddress: it is none.
+    """
+    if text.startswith("ray://"):
+        raise NoAddress("an address of Ray's client server", "name the head itself, as in --address HOST:6379")
+    host, _, port = text.rpartition(":")
+    bare = not (host.startswith("[") and host.endswith("]"))
+    host = host if bare else host[1:-1]
+    # Digits of other scripts are no port.
+    is_port = port.isascii() and port.isdigit() and 0 < int(port) < 65536
+    if bare and host.count(":") > 1 and is_port:
+        raise NoAddress("not HOST:PORT", f"put brackets around an IPv6 address: [{host}]:{port}")
+    if not (host and is_port) or any(sign in "/[]" or sign.isspace() for sign in host) or (bare and ":" in host):
+        raise NoAddress("not HOST:PORT", "write for example 10.0.0.1:6379")
+    return host, int(port)

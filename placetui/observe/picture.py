@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
 
+from placetui.frameworks.picture import ROLES, Devices, Part, Picture, Stride, find_stride
 from placetui.observe.model import Claim, NodeSample, Observation, ProcessSample
-from placetui.placement.picture import Devices, Part, Picture
 from placetui.placement.plan import SHARE_UNITS
-from placetui.placement.rewrite import number_range, shortest_rule
-from placetui.placement.stride import ROLES, Stride, find_stride
+from placetui.placement.rules import shortest_rule
 from placetui.placement.topology import Node
-
-GIB = 1 << 30
+from placetui.placement.wording import GIB, number_range
 
 Seat: TypeAlias = "tuple[Devices, int | None]"
 """A process: its GPUs, and what it has reserved of each, in 1/10000."""
@@ -120,7 +118,7 @@ def _actors(observation: Observation) -> Iterator[_Actor]:
         found: dict[object, _Actor] = {}
         for device in node.devices:
             for claim in device.claims:
-                if claim.task:
+                if claim.kind not in ("rank", "actor"):
                     continue
                 actor = found.setdefault(
                     claim.actor_id, _Actor(_family(claim), _number(claim), node.rank, claim.pid or 0)
@@ -260,3 +258,36 @@ def _shares(parts: Sequence[Sequence[Seat]], notes: list[str]) -> list[int | Non
         return found
     notes.append("the shares are not those reserved: together they would be more than a GPU")
     return nothing
+
+
+class OccupancyWatch:
+    """Remembers who is on which GPU; only nodes that changed are gone through again."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, tuple[NodeSample, Hashable]] = {}
+
+    def moved(self, observation: Observation) -> bool:
+        """Whether anybody is elsewhere than when this was last asked."""
+        known, self._nodes = self._nodes, {}
+        moved = False
+        for node in observation.nodes:
+            before = known.pop(node.rank, None)
+            if before is None or before[0] is not node:
+                now = node, _who(node)
+                moved = moved or before is None or before[1] != now[1]
+                before = now
+            self._nodes[node.rank] = before
+        return moved or bool(known)
+
+
+def _who(node: NodeSample) -> Hashable:
+    """Everything of a node that a picture of it tells."""
+    devices = tuple(
+        (device.index, device.memory_total, device.claims, tuple(map(_owner, device.processes)))
+        for device in node.devices
+    )
+    return node.name, node.ip, devices
+
+
+def _owner(one: ProcessSample) -> Hashable:
+    return one.kind, one.actor_id, one.actor, one.job, one.component, one.rank

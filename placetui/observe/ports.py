@@ -1,4 +1,4 @@
-"""Ports: how observations reach the one who looks, whoever makes them."""
+"""Ports: how observations get from any source to a viewer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Link: TypeAlias = Literal["starting", "connected", "lost", "failed", "closed"]
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A change of the link, or word of something that went wrong while the link holds."""
+    """The state of the link to a source, or a problem while the link holds."""
 
     link: Link
     message: str = ""
@@ -32,7 +32,7 @@ class Status:
 
     absent: bool = False
     """Whether there simply is nothing to look at, as on a machine without a cluster: no reason to alarm anybody.
-    The source goes on looking."""
+    The source keeps looking for one."""
 
 
 CONNECTED = Status("connected")
@@ -52,12 +52,12 @@ class Update:
 
     observation: Observation
     changed: frozenset[int]
-    """Ranks of nodes with other values or rank states than in the update before. Whoever drops updates (say, shows
-    only the latest) asks `delta.changed_nodes(shown, latest)` instead."""
+    """Ranks of nodes with other values or rank states than in the update before. A viewer that drops
+    updates asks `delta.changed_nodes(shown, latest)` instead."""
 
 
 class Subscriber(Protocol):
-    """One who looks. Called from a thread of the source: take the value, return at once, raise nothing."""
+    """A viewer. Called from a thread of the source: take the value, return at once, raise nothing."""
 
     def updated(self, update: Update) -> None:
         """There is a new observation."""
@@ -67,7 +67,7 @@ class Subscriber(Protocol):
 
 
 class ClusterSource(Protocol):
-    """A stream of observations, for one who looks. No call here waits for the cluster."""
+    """A stream of observations for one viewer. No call here waits for the cluster."""
 
     @property
     def name(self) -> Source:
@@ -95,9 +95,9 @@ class ClusterSource(Protocol):
 
 
 class Observer(Protocol):
-    """One who reads a cluster when asked to: the other end of a stream.
+    """Reads a cluster when asked to: the other end of a stream.
 
-    One that has something to say about its link to the cluster has a `status` too, which is looked at each time.
+    An observer may have a `status` of its link to the cluster, which is read after each observation.
     """
 
     def observe(self, deadline: float) -> Observation:

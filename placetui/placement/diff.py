@@ -1,16 +1,18 @@
-"""What moves, appears and vanishes between two plans."""
+"""What moves, appears and vanishes between two plans, as data and in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from placetui.placement.plan import Component, Plan, PlanNode, as_share
-from placetui.placement.problems import count
+from placetui.placement.plan import NODE, Component, Plan, as_share
+from placetui.placement.topology import Node
+from placetui.placement.wording import count, pattern_text, ranges, share_text
 
 
-class Spot(NamedTuple):
+class RankPosition(NamedTuple):
     """Where a rank is."""
 
     node: int
@@ -24,12 +26,12 @@ class Spot(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class RankMove:
     """A rank that is elsewhere in the second plan."""
 
     rank: int
-    before: Spot
-    after: Spot
+    before: RankPosition
+    after: RankPosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class ShareChange:
     after: float | None
 
 
-Happening: TypeAlias = Literal["appears", "vanishes", "changes"]
+Change: TypeAlias = Literal["appears", "vanishes", "changes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +51,16 @@ class ComponentDifference:
     """What differs in one component."""
 
     component: str
-    happening: Happening
+    happening: Change
     world_size: tuple[int, int]
     """Before and after; 0 where the component is not there."""
 
     strategy: tuple[str | None, str | None]
-    moves: tuple[Move, ...]
-    appears: tuple[tuple[int, Spot], ...]
+    moves: tuple[RankMove, ...]
+    appears: tuple[tuple[int, RankPosition], ...]
     """Ranks that only the second plan has."""
 
-    vanishes: tuple[tuple[int, Spot], ...]
+    vanishes: tuple[tuple[int, RankPosition], ...]
     """Ranks that only the first plan has."""
 
     shares: tuple[ShareChange, ...]
@@ -141,17 +143,17 @@ def _same(before: Plan, one: Component, after: Plan, other: Component) -> bool:
         one.placements is other.placements
         and one.strategy == other.strategy
         and one.rank_units == other.rank_units
-        and before.group_kinds == after.group_kinds
+        and before.topology.robot_kinds == after.topology.robot_kinds
     )
 
 
 def _compare(
     name: str, before: Plan, one: Component | None, after: Plan, other: Component | None
 ) -> tuple[ComponentDifference | None, int]:
-    old = _spots(before, one) if one else []
-    new = _spots(after, other) if other else []
+    old = _positions(before, one) if one else []
+    new = _positions(after, other) if other else []
     both = min(len(old), len(new))
-    moves = tuple(Move(rank, old[rank], new[rank]) for rank in range(both) if old[rank] != new[rank])
+    moves = tuple(RankMove(rank, old[rank], new[rank]) for rank in range(both) if old[rank] != new[rank])
     difference = ComponentDifference(
         component=name,
         happening="appears" if one is None else "vanishes" if other is None else "changes",
@@ -173,9 +175,9 @@ def _compare(
     return (difference if differs else None), both - len(moves)
 
 
-def _spots(plan: Plan, component: Component) -> list[Spot]:
+def _positions(plan: Plan, component: Component) -> list[RankPosition]:
     return [
-        Spot(placement.cluster_node_rank, plan.kind_of(placement), tuple(placement.local_hardware_ranks))
+        RankPosition(placement.cluster_node_rank, plan.kind_of(placement), tuple(placement.devices))
         for placement in component.placements
     ]
 
@@ -202,7 +204,7 @@ def _compare_nodes(before: Plan, after: Plan) -> Iterator[NodeDifference]:
             yield NodeDifference(rank, (other or before.nodes[rank]).name, old, new)
 
 
-def _describe(node: PlanNode, with_name: bool) -> str:
+def _describe(node: Node, with_name: bool) -> str:
     vendor = "" if node.accelerator == "NV_GPU" or not node.gpus else f" ({node.accelerator})"
     robots = "".join(f", {number} {kind}" for kind, number in sorted(node.hardware.items()))
     return f"{node.name + ' with ' if with_name else ''}{count(node.gpus, 'GPU')}{vendor}{robots}"
@@ -216,7 +218,132 @@ def _component_dict(one: ComponentDifference) -> dict[str, Any]:
         "moves": [
             {"rank": move.rank, "before": move.before._asdict(), "after": move.after._asdict()} for move in one.moves
         ],
-        "appears": [{"rank": rank, **spot._asdict()} for rank, spot in one.appears],
-        "vanishes": [{"rank": rank, **spot._asdict()} for rank, spot in one.vanishes],
+        "appears": [{"rank": rank, **position._asdict()} for rank, position in one.appears],
+        "vanishes": [{"rank": rank, **position._asdict()} for rank, position in one.vanishes],
         "shares": [asdict(share) for share in one.shares],
     }
+
+
+def difference_lines(difference: Difference) -> Iterator[str]:
+    """What differs in the nodes, what happens to each component, then the counts."""
+    yield from _node_lines(difference.nodes)
+    for one in difference.components:
+        yield from _component_lines(one, difference.before, difference.after)
+    yield summary(difference)
+
+
+def summary(difference: Difference) -> str:
+    """`8 ranks move, 4 ranks appear, 12 stay`."""
+    if not difference:
+        return f"no difference: {count(difference.stays, 'rank')} as before"
+    counts = difference.counts
+    parts = [
+        f"{count(counts[name], 'rank')} {verb if counts[name] > 1 else verb + 's'}"
+        for name, verb in (("moves", "move"), ("appears", "appear"))
+        if counts[name]
+    ]
+    if counts["vanishes"]:
+        parts.append(f"{count(counts['vanishes'], 'rank')} {'vanishes' if counts['vanishes'] == 1 else 'vanish'}")
+    if counts["shares"]:
+        parts.append(f"{count(counts['shares'], 'share')} {'changes' if counts['shares'] == 1 else 'change'}")
+    return ", ".join([*parts, f"{counts['stays']} stay"])
+
+
+def _node_lines(nodes: Sequence[NodeDifference]) -> Iterator[str]:
+    """One line for neighbouring nodes that differ in the same way."""
+    for (_, before, after), same in groupby(
+        enumerate(nodes), key=lambda pair: (pair[1].node - pair[0], pair[1].before, pair[1].after)
+    ):
+        found = [node for _, node in same]
+        first, last = found[0].name, found[-1].name
+        names = first if len(found) == 1 else f"{first} … {last}"
+        yield f"{names}: {before or 'not there'} → {after or 'not there'}"
+
+
+def _component_lines(one: ComponentDifference, before: Plan, after: Plan) -> Iterator[str]:
+    name = one.component
+    old, new = one.world_size
+    if one.happening == "changes":
+        changed = [f"{count(old, 'rank')} → {new}"] if old != new else []
+        if one.strategy[0] != one.strategy[1]:
+            changed.append(f"{one.strategy[0]} → {one.strategy[1]} strategy")
+        if changed:
+            yield f"{name}: {', '.join(changed)}"
+    elif not old and not new:
+        yield f"{name}: {one.happening}"
+    for run in _runs((move.rank, move.before, move.after) for move in one.moves):
+        yield f"{name} {ranges(run.ranks)}: {_positions_text(before, run.before)} → {_positions_text(after, run.after)}"
+    for run in _runs((rank, position, position) for rank, position in one.vanishes):
+        yield f"{name} {ranges(run.ranks)}: vanishes from {_positions_text(before, run.before)}"
+    for run in _runs((rank, position, position) for rank, position in one.appears):
+        yield f"{name} {ranges(run.ranks)}: appears on {_positions_text(after, run.after)}"
+    for share in one.shares:
+        yield f"{name} {ranges(share.ranks)}: share {share_text(share.before)} → {share_text(share.after)}"
+
+
+@dataclass(slots=True)
+class _Run:
+    """Neighbouring ranks that go the same way."""
+
+    ranks: list[int]
+    before: list[RankPosition]
+    after: list[RankPosition]
+
+    def extend(self, other: _Run) -> None:
+        self.ranks += other.ranks
+        self.before += other.before
+        self.after += other.after
+
+
+def _runs(moves: Iterable[tuple[int, RankPosition, RankPosition]]) -> Iterator[_Run]:
+    """Ranks that go from one node to one other; then nodes whose ranks go the same way, one after the other."""
+    current: _Run | None = None
+    size = 0
+    for run in _between_two_nodes(moves):
+        if current is not None and _in_step(current, run, size):
+            current.extend(run)
+            continue
+        if current is not None:
+            yield current
+        current, size = run, len(run.ranks)
+    if current is not None:
+        yield current
+
+
+def _between_two_nodes(moves: Iterable[tuple[int, RankPosition, RankPosition]]) -> Iterator[_Run]:
+    current: _Run | None = None
+    for rank, before, after in moves:
+        one = _Run([rank], [before], [after])
+        if current is None:
+            current = one
+        elif (
+            current.ranks[-1] == rank - 1
+            and current.before[-1][:2] == before[:2]
+            and current.after[-1][:2] == after[:2]
+        ):
+            current.extend(one)
+        else:
+            yield current
+            current = one
+    if current is not None:
+        yield current
+
+
+def _in_step(current: _Run, run: _Run, size: int) -> bool:
+    if run.ranks[0] != current.ranks[-1] + 1 or len(run.ranks) != size:
+        return False
+    for last, now in ((current.before[-size:], run.before), (current.after[-size:], run.after)):
+        if now[0].node != last[0].node + 1 or [position[1:] for position in last] != [position[1:] for position in now]:
+            return False
+    return True
+
+
+def _positions_text(plan: Plan, positions: Sequence[RankPosition]) -> str:
+    first, last = positions[0], positions[-1]
+    name = plan.nodes[first.node].name
+    if first.node != last.node:
+        name = f"{name} … {plan.nodes[last.node].name}"
+    if first.kind == NODE:
+        return name
+    pattern = pattern_text(first.kind, [one.devices for one in positions if one.node == first.node])
+    return f"{name} {pattern}" if first.node == last.node else f"{name} {pattern} each"

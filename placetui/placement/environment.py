@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from placetui.placement.placements import AcceleratorType, Placement
 from placetui.placement.plan import GPU, Plan
@@ -29,21 +29,6 @@ _NOT_SET_BY_RAY = {
     **_VISIBLE_DEVICES,
     AcceleratorType.AMD_GPU: ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
 }
-
-_SLIME_NOT_SET_BY_RAY = (
-    "CUDA_VISIBLE_DEVICES",
-    "MUSA_VISIBLE_DEVICES",
-    "ROCR_VISIBLE_DEVICES",
-    "ASCEND_RT_VISIBLE_DEVICES",
-    "HABANA_VISIBLE_MODULES",
-    "NEURON_RT_VISIBLE_CORES",
-    "TPU_VISIBLE_CHIPS",
-    "ONEAPI_DEVICE_SELECTOR",
-)
-"""slime's list, whatever the vendor: every process sees all devices of its node and chooses by id."""
-
-_TRAINING = ("actor", "critic")
-"""Components of a slime file that train; the others are engines."""
 
 
 def rank_environment(
@@ -90,7 +75,7 @@ def rank_environment(
         "RAY_ACTOR": "1",
         "CLUSTER_NAMESPACE": NAMESPACE,
         "CATCH_SYSTEM_FAILURE": "0",
-        "VISIBLE_DEVICES": ",".join(placement.visible_accelerators),
+        "VISIBLE_DEVICES": ",".join(placement.visible),
         "ACCELERATOR_TYPE": placement.accelerator_type,
     }
     if placement.accelerator_type == AcceleratorType.NO_ACCEL.value:
@@ -99,10 +84,11 @@ def rank_environment(
         environment["ACCELERATOR_MODEL"] = f"{placement.accelerator_type}:{model}"
     environment |= {
         "ISOLATE_ACCELERATOR": str(int(placement.isolate_accelerator)),
-        "LOCAL_HARDWARE_RANKS": ",".join(map(str, placement.local_hardware_ranks)),
+        "LOCAL_HARDWARE_RANKS": ",".join(map(str, placement.devices)),
         "NODE_GROUP_LABEL": placement.node_group_label,
     }
-    return environment | (_slime(component) if plan.mode == "slime" else _vendor(placement))
+    vendor = {} if plan.chooses_by_id else _vendor(placement)
+    return {**environment, **vendor, **plan.components[component].environment}
 
 
 def interpreter(plan: Plan, component: str, rank: int) -> str | None:
@@ -117,7 +103,7 @@ def worker_name(component: str, rank: int, job: str | None = None) -> str:
 
 
 def visible_devices_variable(accelerator_type: str) -> str | None:
-    """The variable by which a vendor's libraries are told their devices; None without accelerators."""
+    """The variable that names the visible devices for a vendor's libraries; None without accelerators."""
     return next(iter(_VISIBLE_DEVICES[AcceleratorType(accelerator_type)]), None)
 
 
@@ -126,13 +112,13 @@ def _configured(plan: Plan, component: str, placement: Placement) -> dict[str, s
     config = _env_config(plan, placement)
     own = plan.launch.get(component, {}).get("env")
     found = dict(config.env_vars) if config else {}
-    if isinstance(own, dict):
+    if isinstance(own, Mapping):
         found |= {str(name): str(value) for name, value in own.items()}
     return found
 
 
 def _env_config(plan: Plan, placement: Placement) -> EnvConfig | None:
-    group = plan.groups.get(placement.node_group_label)
+    group = plan.topology.groups.get(placement.node_group_label)
     configs = group.env_configs if group else ()
     return next((one for one in configs if placement.cluster_node_rank in one.node_ranks), None)
 
@@ -142,31 +128,25 @@ def _local_rank(plan: Plan, placement: Placement) -> dict[str, str]:
     if placement.isolate_accelerator:
         rank, size = 0, 1
     else:
-        owned = placement.local_hardware_ranks if plan.kind_of(placement) == GPU else []
+        owned = placement.devices if plan.kind_of(placement) == GPU else ()
         rank, size = owned[0] if owned else 0, placement.local_world_size
     return {"LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size)}
 
 
 def _vendor(placement: Placement) -> dict[str, str]:
     kind = AcceleratorType(placement.accelerator_type)
-    visible = ",".join(placement.visible_accelerators)
+    visible = ",".join(placement.visible)
     if kind is AcceleratorType.INTEL_GPU:
         visible = f"level_zero:{visible}"
-    found = dict.fromkeys(_VISIBLE_DEVICES[kind], visible) | _not_set_by_ray(_NOT_SET_BY_RAY[kind])
+    found = dict.fromkeys(_VISIBLE_DEVICES[kind], visible) | not_set_by_ray(_NOT_SET_BY_RAY[kind])
     if kind is AcceleratorType.NV_GPU:
-        if placement.visible_accelerators:
-            first = placement.visible_accelerators[0]
+        if placement.visible:
+            first = placement.visible[0]
             found |= {"MUJOCO_EGL_DEVICE_ID": first, "EGL_DEVICE_ID": first}
         found |= {"NCCL_CUMEM_ENABLE": "0", "TORCH_NCCL_AVOID_RECORD_STREAMS": "1"}
     return found
 
 
-def _slime(component: str) -> dict[str, str]:
-    found = _not_set_by_ray(_SLIME_NOT_SET_BY_RAY) | {"RAY_USE_UVLOOP": "0"}
-    if component in _TRAINING:
-        found |= {"NCCL_CUMEM_ENABLE": "0", "NVTE_FP8_BLOCK_SCALING_FP32_SCALES": "1"}
-    return found
-
-
-def _not_set_by_ray(variables: Sequence[str]) -> dict[str, str]:
+def not_set_by_ray(variables: Sequence[str]) -> dict[str, str]:
+    """Ray must leave these variables alone."""
     return {f"{NOSET}{variable}": "1" for variable in variables}

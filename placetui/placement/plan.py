@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from operator import attrgetter, le
-from typing import Any, Literal, TypeAlias
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from placetui.placement.placements import Placement
+from placetui.placement.placements import Placement, Placements
 from placetui.placement.problems import Path, Problem
 from placetui.placement.ranks import Segment
-from placetui.placement.topology import CLUSTER, Cluster, NodeGroup
+from placetui.placement.topology import CLUSTER, Node, Topology
 
 TopologySource: TypeAlias = Literal["flag", "file", "ray", "assumed"]
 
@@ -23,11 +24,11 @@ SHARE_UNITS = 10_000
 GPU = "gpu"
 NODE = "node"
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _node_of = attrgetter("cluster_node_rank")
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """What a file says about a component."""
 
     text: str
@@ -44,6 +45,23 @@ class Rule:
     """All components that share this rule."""
 
 
+class RankOfEngine(NamedTuple):
+    """Which part of which rollout engine a rank is."""
+
+    engine: int
+    """Counted over the component."""
+
+    part: int = 0
+    parts: int = 1
+    """Ranks that make up the engine: above 1 when it spans nodes."""
+
+    group: str = ""
+    """Its server group, `decode` or `ref/decode`; empty where all engines are alike."""
+
+    number: int | None = None
+    """The framework's own number of the rank, where it leaves some out; None: the rank itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Component:
     """One component, placed."""
@@ -55,21 +73,51 @@ class Component:
     """By rank."""
 
     units: int | None = None
-    """Share of a device in 1/10000; None on nodes and robots."""
+    """Share of a device in 1/10000; None on nodes and robots, and where nothing is booked."""
 
     rank_units: Sequence[int | None] = ()
-    """Share of each rank in 1/10000."""
+    """Share of each rank in 1/10000; given by a framework that sets them itself, with None where a rank books
+    nothing."""
 
     reasons: tuple[str, ...] = ()
     """Sentences on how sizes in the file led to this placement (model parallel, slime)."""
 
-    parts_per_engine: int = 1
-    """slime rollout: ranks that make up one engine (above 1 when it spans nodes)."""
+    engines: tuple[RankOfEngine, ...] = ()
+    """Of each rank; empty where ranks are no engines."""
+
+    sized_elsewhere: bool = False
+    """Whether its processes follow from sizes elsewhere in the file, and its rule only says which devices."""
+
+    roles: tuple[str, ...] = ()
+    """Roles that are fused into each of its processes; empty where the name says it all."""
+
+    environment: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    """Variables that the framework sets for its ranks, besides those of every rank."""
+
+    group_name: str = ""
+    """What its processes are called once they run, where the file says so."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.placements, tuple):
+            object.__setattr__(self, "placements", Placements(self.placements))
+        object.__setattr__(self, "rank_units", tuple(self.rank_units))
 
     @property
     def world_size(self) -> int:
         """The processes that will run."""
         return len(self.placements)
+
+    @property
+    def not_fixed(self) -> str:
+        """What the framework does not decide before launch: `GPUs` or `nodes`; empty where it decides everything."""
+        if not self.placements or self.placements[0].fixed:
+            return ""
+        return "GPUs" if all(placement.node_fixed for placement in self.placements) else "nodes"
+
+    @property
+    def parts_per_engine(self) -> int | None:
+        """Ranks that make up one rollout engine, the largest one; None where ranks are no engines."""
+        return max((one.parts for one in self.engines), default=None)
 
     @property
     def num_nodes(self) -> int:
@@ -81,7 +129,7 @@ class Component:
         """Devices that its ranks own, each counted once."""
         if self.strategy == "flexible" and self.rule.segments:
             return sum(len(segment.resources) for segment in self.rule.segments)
-        return len({(one.cluster_node_rank, index) for one in self.placements for index in one.local_hardware_ranks})
+        return len({(one.cluster_node_rank, index) for one in self.placements for index in one.devices})
 
     @property
     def share(self) -> float | None:
@@ -97,12 +145,12 @@ class Component:
             "world_size": self.world_size,
             "share": self.share,
             "strategy": self.strategy,
+            **({"roles": list(self.roles)} if self.roles else {}),
             "placements": [placement.to_dict() for placement in self.placements],
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Occupant:
+class Occupant(NamedTuple):
     """One process on one device."""
 
     component: str
@@ -110,10 +158,17 @@ class Occupant:
     share: float | None
     """Fraction of the device, 0 < share ≤ 1; None on nodes and robots."""
 
+    group: str = ""
+    """Server group of a rollout engine, where there are several."""
+
+    def to_dict(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"component": self.component, "rank": self.rank, "share": self.share}
+        return {**found, "group": self.group} if self.group else found
+
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A GPU, a robot, or a node that processes sit on as such."""
+    """A GPU, a robot, or a node that holds processes without a device."""
 
     node: int
     """Rank of its node."""
@@ -134,40 +189,24 @@ class Device:
             "index": self.index,
             "kind": self.kind,
             "total_share": self.total_share,
-            "occupants": [{"component": one.component, "rank": one.rank, "share": one.share} for one in self.occupants],
+            "occupants": [occupant.to_dict() for occupant in self.occupants],
         }
 
 
-@dataclass(frozen=True, slots=True)
-class PlanNode:
-    """A node of the plan."""
+class PlannedGroup(NamedTuple):
+    """A placement group that the framework will request of Ray."""
 
-    rank: int
     name: str
-    ip: str
-    gpus: int
-    accelerator: str
-    groups: tuple[str, ...]
-    """Labels of the file's node groups that it belongs to."""
+    strategy: Literal["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"]
+    bundles: int
+    resources: Mapping[str, float]
+    """Of each bundle."""
 
-    hardware: Mapping[str, int]
-    """Number of robots by hardware type."""
-
-    memory_gib: float | None = None
-    """Memory of each GPU where known, in GiB."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "rank": self.rank,
-            "name": self.name,
-            "gpus": self.gpus,
-            "groups": list(self.groups),
-            "hardware": dict(self.hardware),
-        }
+    nodes: tuple[int, ...] = ()
+    """Node of each bundle, as drawn; empty where it would wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(NamedTuple):
     """A process that the framework itself adds and placetui only shows."""
 
     name: str
@@ -182,17 +221,51 @@ class Plan:
     source: str
     """The file it was read from."""
 
+    framework: str
+    """Name of the framework whose file it is; empty where that is not known."""
+
     mode: str
-    """`component`, `hybrid`, `model_parallel`, …, or `slime`."""
+    """One of the framework's modes; its name where it has none."""
 
     placement_mode: str | None
-    """`collocated`, `disaggregated`, `auto`, `hybrid`; None for `component` and slime."""
+    """`collocated`, `disaggregated`, `auto`, `hybrid`; None where the mode says it all."""
 
     topology_source: TopologySource
-    nodes: tuple[PlanNode, ...]
-    components: Mapping[str, Component]
+    topology: Topology = field(default_factory=lambda: Topology(()))
+    """What the components are placed on."""
+
+    components: Mapping[str, Component] = field(default_factory=dict)
+    """In file order."""
+
     problems: list[Problem] = field(default_factory=list)
+    groups: tuple[PlannedGroup, ...] = ()
+    """In the order of the requests; empty where they follow from the placements."""
+
     services: tuple[Service, ...] = ()
+    reserved: int | None = None
+    """Devices that the framework reserves, also those on which nothing will run; None: those with processes."""
+
+    chooses_by_id: bool = False
+    """Whether every process sees all devices of its node and chooses among them by id."""
+
+    launch: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What the file says under `placetui.launch`, by component."""
+
+    memory: Mapping[str, float] = field(default_factory=dict)
+    """What the file says under `placetui.memory`: the fraction of a device's memory above which a rank of the
+    component is drift."""
+
+    not_launched: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By script of the framework, components that are planned and that it does not start."""
+
+    def __post_init__(self) -> None:
+        for name in ("components", "launch", "memory", "not_launched"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """In rank order."""
+        return self.topology.nodes
 
     @cached_property
     def _by_node(self) -> list[tuple[Component, Sequence[Placement]]]:
@@ -204,7 +277,7 @@ class Plan:
             found.append((component, component.placements if ascending else sorted(component.placements, key=_node_of)))
         return found
 
-    def _residents(self, node: int) -> Iterator[tuple[Component, Placement]]:
+    def residents(self, node: int) -> Iterator[tuple[Component, Placement]]:
         """The ranks on a node, by component in file order."""
         for component, placements in self._by_node:
             for position in range(bisect_left(placements, node, key=_node_of), len(placements)):
@@ -231,16 +304,17 @@ class Plan:
         """Every device of every node, empty ones too."""
         return tuple(device for node in self.nodes for device in self.devices_of(node.rank))
 
-    def _build_devices(self, node: PlanNode) -> tuple[Device, ...]:
+    def _build_devices(self, node: Node) -> tuple[Device, ...]:
         found: dict[tuple[str, int], list[tuple[Occupant, int]]] = {(GPU, i): [] for i in range(node.gpus)}
         for kind, number in node.hardware.items():
             found.update({(kind, i): [] for i in range(number)})
-        for component, placement in self._residents(node.rank):
+        for component, placement in self.residents(node.rank):
             rank = placement.rank
             kind = self.kind_of(placement)
             units = component.rank_units[rank] if component.rank_units else None
-            occupant = Occupant(component.name, rank, as_share(units))
-            for index in placement.local_hardware_ranks if kind != NODE else (0,):
+            group = component.engines[rank].group if component.engines else ""
+            occupant = Occupant(component.name, rank, as_share(units), group)
+            for index in placement.devices if kind != NODE else (0,):
                 found.setdefault((kind, index), []).append((occupant, units or 0))
         return tuple(
             Device(
@@ -255,22 +329,9 @@ class Plan:
 
     def kind_of(self, placement: Placement) -> str:
         """What the devices of a placement are: `gpu`, `node`, or a hardware type."""
-        if not placement.local_hardware_ranks:
+        if not placement.devices:
             return NODE
-        return self.group_kinds.get(placement.node_group_label, GPU)
-
-    group_kinds: Mapping[str, str] = field(default_factory=dict)
-    """Hardware type of the node groups that hold robots."""
-
-    groups: Mapping[str, NodeGroup] = field(default_factory=dict)
-    """Node groups by label, the reserved ones too; none in slime files."""
-
-    launch: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What the file says under `placetui.launch`, by component."""
-
-    memory: Mapping[str, float] = field(default_factory=dict)
-    """What the file says under `placetui.memory`: the fraction of a device's memory above which a rank of the
-    component is drift."""
+        return self.topology.robot_kinds.get(placement.node_group_label, GPU)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `placetui show --format json`."""
@@ -290,25 +351,3 @@ class Plan:
 def as_share(units: int | None) -> float | None:
     """A share as people write it."""
     return None if units is None else units / SHARE_UNITS
-
-
-def plan_nodes(cluster: Cluster) -> tuple[PlanNode, ...]:
-    """The nodes of a cluster as a plan shows them."""
-    labels: list[list[str]] = [[] for _ in cluster.nodes]
-    for group in cluster.groups.values():
-        if not group.reserved:
-            for rank in group.node_ranks:
-                labels[rank].append(group.label)
-    return tuple(
-        PlanNode(
-            rank=rank,
-            name=node.name or f"node{rank}",
-            ip=node.ip,
-            gpus=node.gpus,
-            accelerator=node.accelerator,
-            groups=tuple(labels[rank]),
-            hardware=cluster.robots_of(rank),
-            memory_gib=node.memory_gib,
-        )
-        for rank, node in enumerate(cluster.nodes)
-    )

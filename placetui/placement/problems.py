@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from placetui.placement.wording import dotted
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and list indices from the top of the file down to a value."""
@@ -12,12 +14,12 @@ Path: TypeAlias = tuple[str | int, ...]
 Span: TypeAlias = tuple[int, int]
 """First character and the one after the last, in the text of one value."""
 
-Severity: TypeAlias = Literal["error", "warning"]
+Severity: TypeAlias = Literal["error", "warning", "info"]
 
 _MOST_CHARACTERS = 600
 """Of a message or a hint."""
 
-LEAVES_A_PLAN = frozenset({"oversubscribed", "share_too_small"})
+LEAVES_A_PLAN = frozenset({"oversubscribed", "share_too_small", "verl_replica_straddles_nodes", "verl_no_replica"})
 """Errors found on a plan whose components are all placed."""
 
 
@@ -100,7 +102,7 @@ class PlacementError(ValueError):
 
 
 class Problems(list[Problem]):
-    """Collects what is found, below a path and for a component if given."""
+    """Collects what is found."""
 
     def error(self, rule: str, message: str, *, hint: str = "", **where: Any) -> None:
         self.append(Problem(rule, message, "error", hint, **where))
@@ -108,10 +110,9 @@ class Problems(list[Problem]):
     def warning(self, rule: str, message: str, *, hint: str = "", **where: Any) -> None:
         self.append(Problem(rule, message, "warning", hint, **where))
 
-    def adopt(self, found: Iterable[Problem], path: Path, component: str | None = None) -> None:
-        """Take problems that were reported relative to `path`."""
-        for problem in found:
-            self.append(replace(problem, path=path + problem.path, component=component or problem.component))
+    def at(self, path: Path, *, component: str | None = None) -> ProblemReporter:
+        """Reports about one place in the file."""
+        return ProblemReporter(self, path, component)
 
     @property
     def blocking(self) -> bool:
@@ -122,34 +123,30 @@ class Problems(list[Problem]):
             raise PlacementError(self)
 
 
-def dotted(path: Path) -> str:
-    """`cluster.node_groups[0].label`."""
-    text = ""
-    for part in path:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            text += f".{part}" if text else part
-    return text
+class ProblemReporter(NamedTuple):
+    """Reports what is found at one place in the file."""
 
+    problems: Problems
+    path: Path
+    component: str | None = None
 
-def listing(names: Iterable[object], most: int = 8) -> str:
-    """A readable list: `a, b and c`; long ones end in `and 12 more`."""
-    known = names if isinstance(names, Sequence) else list(names)
-    parts = [str(name) for name in known[:most]]
-    if len(known) > most:
-        parts.append(f"{len(known) - most} more")
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+    def error(self, rule: str, message: str, *, hint: str = "", at_key: bool = False) -> None:
+        """With `at_key`, the key is at fault rather than the value."""
+        self.problems.append(Problem(rule, message, "error", hint, self.path, None, at_key, self.component))
 
+    def warning(self, rule: str, message: str, *, hint: str = "", at_key: bool = False) -> None:
+        self.problems.append(Problem(rule, message, "warning", hint, self.path, None, at_key, self.component))
 
-def quoted(names: Iterable[object]) -> list[str]:
-    """Each name in backticks, as messages quote what was written."""
-    return [f"`{name}`" for name in names]
+    def info(self, rule: str, message: str, *, hint: str = "") -> None:
+        """Something worth knowing that nobody needs to change."""
+        self.problems.append(Problem(rule, message, "info", hint, self.path, None, False, self.component))
 
+    def adopt(self, found: Iterable[Problem]) -> None:
+        """Take problems that were found without knowing the place."""
+        for problem in found:
+            path, component = self.path + problem.path, self.component or problem.component
+            self.problems.append(replace(problem, path=path, component=component))
 
-def count(number: int, noun: str) -> str:
-    """`1 device`, `8 devices`."""
-    many = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{number} {noun if number == 1 else many}"
+    def below(self, *keys: str | int) -> ProblemReporter:
+        """For a value further down."""
+        return self._replace(path=self.path + keys)

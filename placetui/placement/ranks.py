@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
-from placetui.placement.problems import Problem, Span, count
+from placetui.placement.problems import Problem, Span
+from placetui.placement.wording import count
 
 MOST_PROCESSES = 250_000
 """Processes of one component; far above any cluster, low enough to be placed in a second."""
@@ -26,8 +26,7 @@ class RankError(Exception):
         self.problem = Problem(rule, message, hint=hint, span=span)
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """One `resources:processes` piece of a rule."""
 
     resources: range
@@ -36,8 +35,7 @@ class Segment:
     """Where it stands in the rule's text."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(NamedTuple):
     """Which rule ids a grammar error gets, depending on what is counted."""
 
     noun: str

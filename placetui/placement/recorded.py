@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from placetui.placement.placements import FIELDS, Placement
-from placetui.placement.plan import GPU, NODE, SHARE_UNITS, Component, Plan, PlanNode, Rule
+from placetui.placement.plan import GPU, NODE, SHARE_UNITS, Component, Plan, Rule
+from placetui.placement.topology import ACCELERATOR, Node, NodeGroup, Topology
 
 RULE = "as recorded"
 """Stands where the file's rule would: the JSON has none."""
@@ -48,32 +49,39 @@ def plan_from_dict(value: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]] 
             )
         return Plan(
             value["source"],
+            "",
             value["mode"],
             value["placement_mode"],
             value["topology_source"],
-            _nodes(value, {int(one["rank"]): one for one in nodes}),
+            _topology(value, kinds, {int(one["rank"]): one for one in nodes}),
             components,
-            group_kinds=kinds,
         )
     except (KeyError, TypeError, AttributeError) as problem:
         raise ValueError(f"not a plan: {type(problem).__name__} {problem}") from problem
 
 
-def _nodes(value: Mapping[str, Any], known: Mapping[int, Mapping[str, Any]]) -> tuple[PlanNode, ...]:
+def _topology(value: Mapping[str, Any], kinds: Mapping[str, str], known: Mapping[int, Mapping[str, Any]]) -> Topology:
     accelerators = {
         one["cluster_node_rank"]: one["accelerator_type"]
         for part in value["components"].values()
         for one in part["placements"]
     }
-    return tuple(
-        PlanNode(
-            rank=node["rank"],
-            name=node["name"],
-            ip=str(known.get(node["rank"], {}).get("ip") or ""),
+    members: dict[str, list[int]] = {label: [] for label in kinds}
+    for rank, node in enumerate(value["nodes"]):
+        for label in node["groups"]:
+            members.setdefault(label, []).append(rank)
+    groups = [
+        NodeGroup(label, tuple(ranks), kinds.get(label, ACCELERATOR), index=index)
+        for index, (label, ranks) in enumerate(members.items())
+    ]
+    robots = {(node["rank"], kind): number for node in value["nodes"] for kind, number in node["hardware"].items()}
+    nodes = [
+        Node(
             gpus=node["gpus"],
             accelerator=accelerators.get(node["rank"], "NV_GPU" if node["gpus"] else "NO_ACCEL"),
-            groups=tuple(node["groups"]),
-            hardware=dict(node["hardware"]),
+            name=node["name"],
+            ip=str(known.get(node["rank"], {}).get("ip") or ""),
         )
         for node in value["nodes"]
-    )
+    ]
+    return Topology(nodes, groups, robots)

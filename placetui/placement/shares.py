@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
-from placetui.placement.placements import Placement
-from placetui.placement.plan import SHARE_UNITS, Component, PlanNode
-from placetui.placement.problems import Path, Problems, count
+from placetui.placement.placements import Placement, Placements
+from placetui.placement.plan import SHARE_UNITS, Component
+from placetui.placement.problems import Path, Problems
+from placetui.placement.topology import Topology
+from placetui.placement.wording import count
 
 TRAINING_UNITS = 8_000
 """What training holds of a device that it shares with others."""
@@ -18,112 +20,110 @@ DEFAULT_TRAIN = ("actor", "critic")
 SHARES: Path = ("placetui", "shares")
 
 
-@dataclass(frozen=True, slots=True)
-class Seating:
+class DeviceLoad(NamedTuple):
     """Which GPUs the ranks of a component hold, counted over all nodes."""
 
-    devices: list[list[int] | None] | None
+    devices: tuple[tuple[int, ...] | None, ...] | None
     """By rank; None where a rank has no share, on nodes and robots.
 
     None as a whole in the common case: every rank has one device for itself.
     """
 
-    held: list[int]
+    held: tuple[int, ...]
     """By device, the number of processes on it."""
 
 
-def seating(placements: Sequence[Placement], first: Sequence[int], robot_groups: Container[str]) -> Seating:
-    """The seats of a component.
+def load_of(component: Component, topology: Topology) -> DeviceLoad:
+    """Computed once for the placements of a component, which several plans may share."""
+    placements = component.placements
+    kept = placements.load if isinstance(placements, Placements) else None
+    if isinstance(kept, tuple) and kept[0] is topology and isinstance(kept[1], DeviceLoad):
+        return kept[1]
+    found = _load(placements, topology)
+    if isinstance(placements, Placements):
+        placements.load = topology, found
+    return found
 
-    Args:
-        placements: by rank.
-        first: by node, the number of its first GPU; at the end their total.
-        robot_groups: labels of node groups whose devices are no GPUs.
-    """
+
+def _load(placements: Sequence[Placement], topology: Topology) -> DeviceLoad:
+    first, robot_groups = topology.first_gpu, topology.robot_kinds
     held = [0] * first[-1]
     single = [
-        first[placement.cluster_node_rank] + placement.local_hardware_ranks[0]
+        first[placement.cluster_node_rank] + devices[0]
         for placement in placements
-        if len(placement.local_hardware_ranks) == 1 and placement.node_group_label not in robot_groups
+        if len(devices := placement.devices) == 1 and placement.node_group_label not in robot_groups
     ]
     if len(set(single)) == len(placements):
         for device in single:
             held[device] = 1
-        return Seating(None, held)
-    devices: list[list[int] | None] = []
+        return DeviceLoad(None, tuple(held))
+    by_rank: list[tuple[int, ...] | None] = []
     for placement in placements:
-        local = placement.local_hardware_ranks
-        if not local or placement.node_group_label in robot_groups:
-            devices.append(None)
+        if not placement.devices or placement.node_group_label in robot_groups:
+            by_rank.append(None)
             continue
         base = first[placement.cluster_node_rank]
-        own = [base + index for index in local]
-        devices.append(own)
+        own = tuple(base + index for index in placement.devices)
+        by_rank.append(own)
         for device in own:
             held[device] += 1
-    return Seating(devices, held)
+    return DeviceLoad(tuple(by_rank), tuple(held))
 
 
 def with_shares(
     components: Mapping[str, Component],
-    nodes: Sequence[PlanNode],
-    robot_groups: Container[str],
+    topology: Topology,
     explicit: Mapping[str, int],
     train: Sequence[str],
     problems: Problems,
-    cache: dict[Any, Any],
 ) -> dict[str, Component]:
     """The same components with the shares of all their ranks; reports devices promised twice.
 
     Args:
-        components: by name, placed.
-        nodes: in rank order.
-        robot_groups: labels of node groups whose devices are no GPUs.
+        components: by name, placed; shares that the framework has set, of the component or of its
+            ranks, stay unless the file sets others.
+        topology: what they are placed on.
         explicit: shares that the file sets, in 1/10000.
         train: components that count as training.
         problems: takes `oversubscribed` and `share_too_small`.
-        cache: keeps what depends on a component's placements alone.
     """
-    first = [0, *accumulate(node.gpus for node in nodes)]
-    seats: dict[str, Seating] = {}
-    for name, component in components.items():
-        key = ("seats", id(component.placements))
-        if key not in cache:  # the placements are kept with it, so that the id stays theirs
-            cache[key] = component.placements, seating(component.placements, first, robot_groups)
-        seats[name] = cache[key][1]
-    training = _components_per_device([seats[name].held for name in components if name in train], first[-1])
-    others = _components_per_device([seats[name].held for name in components if name not in train], first[-1])
+    total = topology.num_accelerators
+    loads = {name: load_of(component, topology) for name, component in components.items()}
+    training = _components_per_device([loads[name].held for name in components if name in train], total)
+    others = _components_per_device([loads[name].held for name in components if name not in train], total)
 
     shared: dict[str, Component] = {}
-    promised = [0] * first[-1]
+    promised = [0] * total
     for name, component in components.items():
-        seat = seats[name]
-        if not any(seat.held):
+        load = loads[name]
+        own = component.rank_units if name not in explicit else ()
+        for placement, held in zip(component.placements, own, strict=False):
+            for index in placement.devices if held else ():
+                promised[topology.first_gpu[placement.cluster_node_rank] + index] += held or 0
+        if own or not any(load.held):
             shared[name] = component
             continue
-        units = explicit.get(name)
+        units = explicit.get(name, component.units)
         if units is None:
-            units = _default_units(name in train, seat.held, training, others)
-        if seat.devices is None:
-            rank_units: list[int | None] = [units] * component.world_size
-            promised = [before + units * number for before, number in zip(promised, seat.held, strict=True)]
+            units = _default_units(name in train, load.held, training, others)
+        if load.devices is None:
+            rank_units: tuple[int | None, ...] = (units,) * component.world_size
+            promised = [before + units * number for before, number in zip(promised, load.held, strict=True)]
         else:
-            rank_units = _rank_units(units, seat.devices, seat.held, promised)
+            rank_units = _rank_units(units, load.devices, load.held, promised)
         if min(one for one in rank_units if one is not None) < 1:
-            problems.error(
+            problems.at(component.rule.path, component=name).error(
                 "share_too_small",
-                f"{count(max(seat.held), 'process')} of `{name}` on one device leave each less than 0.0001 of it",
+                f"{count(max(load.held), 'process')} of `{name}` on one device leave each less than 0.0001 of it",
                 hint="put fewer processes on a device, or place them on nodes",
-                path=component.rule.path,
-                component=name,
             )
         shared[name] = replace(component, units=units, rank_units=rank_units)
     if max(promised, default=0) > SHARE_UNITS:
-        _report_oversubscribed(shared, nodes, first, seats, promised, explicit, problems)
+        _report_oversubscribed(shared, topology, loads, promised, explicit, problems)
     return shared
 
 
-def _components_per_device(held: Sequence[list[int]], total: int) -> list[int]:
+def _components_per_device(held: Sequence[Sequence[int]], total: int) -> list[int]:
     if len(held) == 1:
         return [1 if number else 0 for number in held[0]]
     return [sum(map(bool, numbers)) for numbers in zip(*held, strict=True)] if held else [0] * total
@@ -139,11 +139,11 @@ def _default_units(is_training: bool, held: Sequence[int], training: Sequence[in
 
 
 def _rank_units(
-    units: int, seats: Sequence[list[int] | None], held: Sequence[int], promised: list[int]
-) -> list[int | None]:
+    units: int, by_rank: Sequence[tuple[int, ...] | None], held: Sequence[int], promised: list[int]
+) -> tuple[int | None, ...]:
     """Each rank's share; adds it to what its devices have promised."""
     found: list[int | None] = []
-    for devices in seats:
+    for devices in by_rank:
         if devices is None:
             found.append(None)
             continue
@@ -151,14 +151,13 @@ def _rank_units(
         found.append(own)
         for device in devices:
             promised[device] += own
-    return found
+    return tuple(found)
 
 
 def _report_oversubscribed(
     components: Mapping[str, Component],
-    nodes: Sequence[PlanNode],
-    first: Sequence[int],
-    seats: Mapping[str, Seating],
+    topology: Topology,
+    loads: Mapping[str, DeviceLoad],
     promised: Sequence[int],
     explicit: Mapping[str, int],
     problems: Problems,
@@ -167,18 +166,17 @@ def _report_oversubscribed(
     groups: dict[tuple[str, ...], list[int]] = {}
     for device, units in enumerate(promised):
         if units > SHARE_UNITS:
-            groups.setdefault(tuple(name for name in components if seats[name].held[device]), []).append(device)
+            groups.setdefault(tuple(name for name in components if loads[name].held[device]), []).append(device)
     for names, devices in groups.items():
         device = devices[0]
-        node = next(node for node in reversed(nodes) if first[node.rank] <= device)
-        where = f"{node.name} GPU {device - first[node.rank]}"
+        node = bisect_right(topology.first_gpu, device) - 1
+        where = f"{topology.nodes[node].name} GPU {device - topology.first_gpu[node]}"
         more = f" and {count(len(devices) - 1, 'other device')}" if len(devices) > 1 else ""
         parts = ", ".join(f"{name} {(components[name].units or 0) / SHARE_UNITS:g}" for name in names)
         named = [name for name in names if name in explicit]
-        problems.error(
+        path = (*SHARES, named[-1]) if named else components[names[-1]].rule.path
+        problems.at(path, component=names[-1]).error(
             "oversubscribed",
             f"{promised[device] / SHARE_UNITS:g} of one GPU is promised on {where}{more} ({parts})",
             hint="lower a share under `placetui.shares`, or move a component",
-            path=(*SHARES, named[-1]) if named else components[names[-1]].rule.path,
-            component=names[-1],
         )

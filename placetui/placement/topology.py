@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from itertools import accumulate
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from placetui.placement.problems import PlacementError, Problem, Problems, count, listing, quoted
+from placetui.placement.problems import PlacementError, Problem
+from placetui.placement.wording import count, listing, quoted
 
 CLUSTER = "cluster"
 """Label of all nodes with their accelerators."""
 
 NODE_LABEL = "node"
-"""Label of all nodes as such, hardware ignored."""
+"""Label of all nodes, whatever their hardware."""
 
 ACCELERATOR = "Accelerator"
 """Hardware type of GPUs and their kin, whatever the vendor."""
 
 DEFAULT_GPUS = 8
 """GPUs of a node that nothing is known about."""
+
+_NO_HARDWARE: Mapping[str, int] = MappingProxyType({})
+
+_MOST_NUMBERINGS = 16
+"""Kept for a topology: a file names few combinations of groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +44,40 @@ class Node:
     memory_gib: float | None = None
     """Memory of each GPU, in GiB."""
 
+    cpus: float | None = None
+    """CPUs as Ray counts them; None where they are not known."""
+
+    gpus_in_use: int = 0
+    """GPUs that other jobs hold."""
+
+    cpus_in_use: float = 0
+    gpu_ids: tuple[int | str, ...] = ()
+    """Physical ids of its GPUs as Ray gives them, text under CUDA_VISIBLE_DEVICES; empty where they are not known."""
+
+    rank: int = 0
+    """Set by the topology, as are the following."""
+
+    groups: tuple[str, ...] = ()
+    """Labels of the file's node groups that it belongs to."""
+
+    hardware: Mapping[str, int] = field(default_factory=lambda: _NO_HARDWARE, hash=False)
+    """Number of robots by hardware type."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rank": self.rank,
+            "name": self.name,
+            "gpus": self.gpus,
+            "groups": list(self.groups),
+            "hardware": dict(self.hardware),
+        }
+
     @property
     def accelerator_type(self) -> str:
         return self.accelerator if self.gpus else "NO_ACCEL"
 
 
-@dataclass(frozen=True, slots=True)
-class EnvConfig:
+class EnvConfig(NamedTuple):
     """Software environment of some nodes of a group."""
 
     node_ranks: tuple[int, ...]
@@ -68,9 +103,8 @@ class NodeGroup:
         return self.index is None
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Devices of one node within a numbering; or one node, counted as such."""
+class DeviceBlock(NamedTuple):
+    """Devices of one node within a numbering; or one node that counts as a device."""
 
     start: int
     """Number of its first device."""
@@ -84,81 +118,78 @@ class Block:
 class Numbering:
     """Devices (or nodes) of the selected groups, numbered 0, 1, 2, … in the order written."""
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
+    def __init__(self, blocks: Sequence[DeviceBlock]) -> None:
         self.blocks = blocks
         self.total = blocks[-1].start + blocks[-1].size if blocks else 0
         self._starts = [block.start for block in blocks]
 
-    def block_of(self, number: int) -> Block:
+    def block_of(self, number: int) -> DeviceBlock:
         """The block that holds `number`, which must be within the numbering."""
         return self.blocks[bisect_right(self._starts, number) - 1]
 
 
-class Cluster:
+class Topology:
     """Nodes in rank order and the groups over them.
 
     Args:
-        num_nodes: nodes in use; the rest of `nodes` is left out.
-        cluster_cfg: the `cluster` section of a configuration.
-        nodes: what there is. Without it, nodes of 8 GPUs are assumed.
-
-    Raises:
-        PlacementError: when `cluster_cfg` cannot be right.
+        nodes: all of them, in rank order.
+        groups: the file's groups, in file order; the reserved two are added.
+        robots: number of devices by (node rank, hardware type).
     """
 
     def __init__(
         self,
-        num_nodes: int | None = None,
-        *,
-        cluster_cfg: Mapping[str, Any] | None = None,
-        nodes: Sequence[Node] | None = None,
-    ) -> None:
-        from placetui.placement.cluster_config import read_cluster
-
-        section = dict(cluster_cfg) if cluster_cfg is not None else {}
-        section.setdefault("component_placement", {})
-        if num_nodes is not None:
-            section["num_nodes"] = num_nodes
-        elif nodes is not None:
-            section.setdefault("num_nodes", len(nodes))
-        problems = Problems()
-        built = read_cluster(section, nodes, problems)
-        problems.raise_if_blocking()
-        self._set(built.nodes, built.groups, built.robots)
-
-    @classmethod
-    def build(
-        cls,
         nodes: Sequence[Node],
         groups: Sequence[NodeGroup] = (),
         robots: Mapping[tuple[int, str], int] | None = None,
-    ) -> Cluster:
-        """A cluster from parts that are known to be right.
-
-        Args:
-            nodes: all of them, in rank order.
-            groups: the file's groups, in file order; the reserved two are added.
-            robots: number of devices by (node rank, hardware type).
-        """
-        cluster = cls.__new__(cls)
+    ) -> None:
         everywhere = tuple(range(len(nodes)))
         has_gpus = any(node.gpus for node in nodes)
         reserved = (
             NodeGroup(CLUSTER, everywhere, ACCELERATOR if has_gpus else None),
             NodeGroup(NODE_LABEL, everywhere, None),
         )
-        cluster._set(tuple(nodes), {group.label: group for group in (*groups, *reserved)}, dict(robots or {}))
-        return cluster
-
-    def _set(
-        self, nodes: tuple[Node, ...], groups: Mapping[str, NodeGroup], robots: Mapping[tuple[int, str], int]
-    ) -> None:
-        self.nodes = nodes
-        self.groups = groups
-        self.robots = robots
-        self.placed: dict[Any, Any] = {}
-        """Placements by everything that leads to them; see `strategies`."""
+        self.groups: Mapping[str, NodeGroup] = MappingProxyType({group.label: group for group in (*groups, *reserved)})
+        self.robots: Mapping[tuple[int, str], int] = MappingProxyType(dict(robots or {}))
+        self.nodes = self._ranked(nodes)
+        self.given_names = tuple(node.name for node in nodes)
+        """What `Placement.node_id` says of each node, where it says more than its rank."""
         self._numberings: dict[tuple[str, ...], Numbering] = {}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Topology):
+            return NotImplemented
+        return self is other or (self.nodes, self.groups, self.robots) == (other.nodes, other.groups, other.robots)
+
+    def __hash__(self) -> int:
+        return hash((len(self.nodes), tuple(self.groups)))  # quick: it is part of many keys
+
+    def _ranked(self, nodes: Sequence[Node]) -> tuple[Node, ...]:
+        labels: list[tuple[str, ...]] = [()] * len(nodes)
+        for group in self.groups.values():
+            if not group.reserved:
+                for rank in group.node_ranks:
+                    labels[rank] = (*labels[rank], group.label)
+        hardware: dict[int, dict[str, int]] = {}
+        for (rank, kind), number in self.robots.items():
+            hardware.setdefault(rank, {})[kind] = number
+        return tuple(
+            Node(
+                node.gpus,
+                node.accelerator,
+                node.name or f"node{rank}",
+                node.ip,
+                node.memory_gib,
+                node.cpus,
+                node.gpus_in_use,
+                node.cpus_in_use,
+                node.gpu_ids,
+                rank,
+                labels[rank],
+                MappingProxyType(hardware[rank]) if rank in hardware else _NO_HARDWARE,
+            )
+            for rank, node in enumerate(nodes)
+        )
 
     @property
     def num_nodes(self) -> int:
@@ -166,32 +197,29 @@ class Cluster:
 
     @property
     def num_accelerators(self) -> int:
-        return sum(node.gpus for node in self.nodes)
+        return self.first_gpu[-1]
 
     @cached_property
-    def visible(self) -> list[list[str]]:
+    def first_gpu(self) -> tuple[int, ...]:
+        """By node, the number of its first GPU over all nodes; at the end their total."""
+        return (0, *accumulate(node.gpus for node in self.nodes))
+
+    @cached_property
+    def visible(self) -> tuple[tuple[str, ...], ...]:
         """For each node, all its accelerators as a process sees them."""
-        return [[str(index) for index in range(node.gpus)] for node in self.nodes]
+        of_size = {size: tuple(map(str, range(size))) for size in {node.gpus for node in self.nodes}}
+        return tuple(of_size[node.gpus] for node in self.nodes)
 
     @cached_property
-    def names(self) -> list[str]:
-        return [node.name or f"node{rank}" for rank, node in enumerate(self.nodes)]
-
-    @cached_property
-    def node_ids(self) -> list[str]:
-        """What `Placement.node_id` says of each node, where it says more than its rank."""
-        return [node.name for node in self.nodes]
-
-    @cached_property
-    def _robots_by_node(self) -> dict[int, dict[str, int]]:
-        found: dict[int, dict[str, int]] = {}
-        for (node, kind), number in self.robots.items():
-            found.setdefault(node, {})[kind] = number
-        return found
-
-    def robots_of(self, node: int) -> dict[str, int]:
-        """Number of robots on a node, by hardware type."""
-        return self._robots_by_node.get(node, {})
+    def robot_kinds(self) -> Mapping[str, str]:
+        """Hardware type of the node groups that hold robots, by label."""
+        return MappingProxyType(
+            {
+                label: group.hardware_type
+                for label, group in self.groups.items()
+                if group.hardware_type is not None and group.hardware_type != ACCELERATOR
+            }
+        )
 
     def devices_on(self, node: int, hardware_type: str) -> int:
         if hardware_type == ACCELERATOR:
@@ -221,11 +249,13 @@ class Cluster:
         key = ("#nodes", *labels) if by_node else labels
         found = self._numberings.get(key)
         if found is None:
-            found = self._numberings[key] = self._number(labels, by_node)
+            found = self._number(labels, by_node)
+            kept = self._numberings if len(self._numberings) < _MOST_NUMBERINGS else {}
+            self._numberings = {**kept, key: found}  # another dict: two threads may plan on one topology
         return found
 
     def _number(self, labels: tuple[str, ...], by_node: bool) -> Numbering:
-        blocks: list[Block] = []
+        blocks: list[DeviceBlock] = []
         start = 0
         for label in labels:
             group = self.groups[label]
@@ -233,7 +263,7 @@ class Cluster:
             for node in group.node_ranks:
                 size = 1 if kind is None else self.devices_on(node, kind)
                 if size:
-                    blocks.append(Block(start, size, node, label, kind))
+                    blocks.append(DeviceBlock(start, size, node, label, kind))
                     start += size
         return Numbering(blocks)
 
@@ -242,7 +272,7 @@ class Cluster:
         parts = []
         for label in labels:
             group = self.groups[label]
-            where = listing((self.names[rank] for rank in group.node_ranks), 4)
+            where = listing((self.nodes[rank].name for rank in group.node_ranks), 4)
             if group.hardware_type is None:
                 what = count(len(group.node_ranks), "node")
             else:
@@ -251,3 +281,12 @@ class Cluster:
             name = "the cluster" if label == CLUSTER else f"group `{label}`"
             parts.append(f"{name} has {what} ({where})" if where else f"{name} has {what}")
         return " and ".join(parts)
+
+
+def split_labels(value: Any) -> tuple[str, ...]:
+    """Labels of `node_group`: a text, with commas for several, or a YAML list."""
+    if isinstance(value, list):
+        return tuple(one if isinstance(one, str) else str(one) for one in value)  # one may be unresolved
+    if isinstance(value, str) and "," in value:
+        return tuple(label.strip() for label in value.split(","))
+    return (value if isinstance(value, str) else str(value),)

@@ -4,60 +4,52 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
 from placetui.bridge.child import SimulatedObserver, run
 from placetui.bridge.work import Work
-from placetui.runtime import jobs, records
-from placetui.runtime.calling import call
-from placetui.runtime.connect import open_head, resolve_address
-from placetui.runtime.ending import kill, restart
 from placetui.runtime.errors import ClusterError, ClusterLost
-from placetui.runtime.guard import abandoned
-from placetui.runtime.logs import logs
-from placetui.runtime.observer import RayObserver
-from placetui.runtime.private import Head
-from placetui.runtime.targets import describe
-from placetui.runtime.up import up
-from placetui.runtime.versions import versions
+from placetui.runtime.gcs.address import LastHead, open_head, resolve_address
+from placetui.runtime.gcs.client import Head
+from placetui.runtime.gcs.guard import abandoned
+from placetui.runtime.gcs.versions import versions
+from placetui.runtime.jobs.call import call
+from placetui.runtime.jobs.foreign import find_any_job, find_foreign_jobs
+from placetui.runtime.jobs.logs import logs
+from placetui.runtime.jobs.rank import describe
+from placetui.runtime.jobs.restart import kill, restart
+from placetui.runtime.jobs.stack import stack
+from placetui.runtime.jobs.state import find_all_jobs, with_silent_nodes
+from placetui.runtime.jobs.stop_foreign import stop_any
+from placetui.runtime.jobs.submissions import submit
+from placetui.runtime.launch.up import up
+from placetui.runtime.policy import DEFAULT, OUTAGE_VARIABLE
+from placetui.runtime.scheduling.pending import PendingLister
+from placetui.runtime.scheduling.preflight import preflight_job
+from placetui.runtime.watch.observer import RayObserver
 
 
-class Looker:
-    """Looks at clusters, and stays connected to the last: whoever watches asks once a second."""
+class JobLister:
+    """Lists the jobs of clusters."""
 
     def __init__(self) -> None:
-        self._asked = ""
-        self._head: Head | None = None
-        self._lock = threading.Lock()
+        self._head = LastHead()
 
     def ps(self, body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
         """All jobs of a cluster, from its tables alone."""
-        with self._lock:
-            return self._look(body)
+        return self._head.ask(str(body["address"]), _list)
 
-    def _look(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        asked = str(body["address"])
-        if self._head is None or asked != self._asked:
-            self.close()
-            self._head, self._asked = open_head(resolve_address(asked)), asked
-        try:
-            found = jobs.jobs(records.find_all(self._head), self._head.tables())
-        except ClusterError:
-            self.close()
-            raise
-        return {
-            "address": self._head.address,
-            "jobs": [job.to_dict() for job in found],
-            "troubles": {job.record.job: job.troubles for job in found if job.troubles},
-        }
 
-    def close(self) -> None:
-        if self._head:
-            self._head.close()
-        self._head = None
+def _list(head: Head) -> Mapping[str, Any]:
+    nodes = head.nodes()
+    found = with_silent_nodes([*find_all_jobs(head), *find_foreign_jobs(head, nodes)], nodes, head.policy)
+    return {
+        "address": head.address,
+        "jobs": [job.to_dict() for job in found],
+        "troubles": {job.record.job: job.troubles for job in found if job.troubles},
+    }
 
 
 def down(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
@@ -66,8 +58,9 @@ def down(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
     name = str(body["job"])
     with closing(open_head(address)) as head:
         if body.get("look"):
-            return {"address": address, "job": jobs.find(head, name).to_dict()}
-        return {"address": address, **jobs.stop(head, name)}
+            return {"address": address, "job": find_any_job(head, name).to_dict()}
+        head.outlast_outages(work.check)
+        return {"address": address, **stop_any(head, name, work)}
 
 
 def _told(job: Any) -> Any:
@@ -99,15 +92,21 @@ def _with_driver(job: Any) -> Any:
 
 JOBS = {
     "up": _with_driver(up),
-    "ps": _told(Looker().ps),
+    "ps": _told(JobLister().ps),
     "job": _told(describe),
-    "down": _told(down),
+    "down": _told(_with_driver(down)),
     "call": _told(_with_driver(call)),
     "logs": _told(_with_driver(logs)),
+    "stack": _told(_with_driver(stack)),
     "kill": _told(kill),
     "restart": _told(_with_driver(restart)),
+    "preflight": _told(_with_driver(preflight_job)),
+    "submit": _told(submit),
+    "pending": _told(PendingLister().pending),
     "versions": versions,
 }
 
 if __name__ == "__main__":
+    # Ray's own client ends this process when the head stays away for so long; ours is to speak first.
+    os.environ[OUTAGE_VARIABLE] = str(int(DEFAULT.outage) + 60)
     run({"simulation": SimulatedObserver, "ray": RayObserver}, jobs=JOBS)

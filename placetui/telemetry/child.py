@@ -7,9 +7,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from placetui.bridge.child import run
+from placetui.bridge.work import Work
 from placetui.observe.model import Observation
-from placetui.telemetry.driver import driver
+from placetui.telemetry.nvml import Nvml, NvmlFailure
 from placetui.telemetry.sampler import OUTDATED, PATIENCE, NodeSampler
+
+
+def driver(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
+    """`driver`, `nvml` (their versions) and `gpus` (their names), or `problem`. May hang, as all of NVML may."""
+    nvml = Nvml()
+    try:
+        nvml.open()
+        names = [nvml.name(nvml.by_index(index)) for index in range(nvml.count())]
+        return {"driver": nvml.driver_version(), "nvml": nvml.library_version(), "gpus": names}
+    except NvmlFailure as failure:
+        return {"problem": str(failure)}
 
 
 class NodeObserver:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from placetui.observe.model import DeviceSample, ProcessSample
 from placetui.telemetry.nvml import LOST, NOT_SUPPORTED, REASONS, Handle, Nvml, NvmlFailure
-from placetui.telemetry.processes import Processes
+from placetui.telemetry.processes import ProcessTable
 
 DETAIL_PERIOD = 5.0
 """Seconds between readings of what is dear or slow: processes, temperature, power."""
@@ -77,7 +77,7 @@ class _Part:
         self._uuid = uuid
         self._name = name
         self._instance = instance
-        self._processes = Processes()
+        self._processes = ProcessTable()
         self._held: tuple[ProcessSample, ...] = ()
         self._temperature: int | None = None
         self._power: int | None = None
@@ -97,7 +97,7 @@ class _Part:
         else:
             utilization = self._try("load", self._nvml.utilization)
         if self._due is None or now >= self._due:
-            # The GPUs of a node take turns: together they would hold up whoever computes on them.
+            # The GPUs of a node take turns: together they would hold up the programs on them.
             self._due = now + (DETAIL_PERIOD if self._due is not None else 1 + self._gpu.index % DETAIL_PERIOD)
             self._read_processes(used)
             if not self._instance:
@@ -117,7 +117,7 @@ class _Part:
             processes=self._held,
             error=sentence(self._problems),
         )
-        # What did not change stays the same object: whoever compares is done at once.
+        # What did not change stays the same object, which is quick to compare.
         if self._last is None or sample != self._last:
             self._last = sample
         return self._last
@@ -137,7 +137,7 @@ class _Part:
         else:
             self._problems.pop("memory per process", None)
         self._gpu.doing = "looking at its processes"
-        who = self._processes.identify([*held])
+        who = self._processes.look(held, ancestors=False).processes
         self._held = tuple(
             ProcessSample(
                 pid,

@@ -13,15 +13,45 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from queue import SimpleQueue
+from typing import Any, TypeAlias
 
 from placetui.observe.model import DeviceSample, NodeSample
-from placetui.telemetry.crew import Crew
 from placetui.telemetry.gpu import Gpu
 from placetui.telemetry.host import Host
 from placetui.telemetry.nvml import LIB_RM_VERSION_MISMATCH, Nvml, NvmlFailure
 from placetui.telemetry.processes import in_container
-from placetui.telemetry.slots import Board
+from placetui.telemetry.visible import Board
+
+_Job: TypeAlias = "tuple[Callable[..., None], tuple[Any, ...]]"
+
+
+class DaemonThreads:
+    """No job waits for another one: if all threads are at work, there is one more.
+
+    One of them stays for the next job, since starting a thread costs more than most jobs.
+    """
+
+    def __init__(self) -> None:
+        self._idle: list[SimpleQueue[_Job]] = []
+
+    def start(self, job: Callable[..., None], *arguments: Any) -> None:
+        """Do it in a thread, from now on."""
+        try:
+            inbox = self._idle.pop()
+        except IndexError:
+            inbox = SimpleQueue()
+            threading.Thread(target=self._serve, args=(inbox,), name="nvml", daemon=True).start()
+        inbox.put((job, arguments))
+
+    def _serve(self, inbox: SimpleQueue[_Job]) -> None:
+        while True:
+            job, arguments = inbox.get()
+            job(*arguments)
+            if self._idle:
+                return
+            self._idle.append(inbox)
+
 
 OUTDATED = "the NVIDIA driver was updated: reading it from a new process"
 """Why a process ends whose library does not fit the driver any more; the bridge starts another one."""
@@ -78,7 +108,7 @@ class NodeSampler:
         self._clock = clock
         self._host = Host()
         self._in_container = in_container()
-        self._crew = Crew()
+        self._threads = DaemonThreads()
         self._first_read: float | None = None
         self._last: NodeSample | None = None
         self._state = threading.Condition()
@@ -124,12 +154,12 @@ class NodeSampler:
         for seat in self._round:
             seat.busy_since = self._clock()
         waiting = deque(self._round)
-        self._crew.start(self._read_seats, waiting)
+        self._threads.start(self._read_seats, waiting)
         if not self._wait(self._round_is_done, min(deadline, self._clock() + HURRY)):
             # Whoever takes a GPU out reads it.
             while waiting:
                 with suppress(IndexError):
-                    self._crew.start(self._read_seats, deque([waiting.popleft()]))
+                    self._threads.start(self._read_seats, deque([waiting.popleft()]))
             self._wait(self._round_is_done, deadline)
 
     def _round_is_done(self) -> bool:
@@ -169,7 +199,7 @@ class NodeSampler:
         self._reopen_at = now + REOPEN_DELAYS[min(self._attempts, len(REOPEN_DELAYS) - 1)]
         self._attempts += 1
         self._opening_since = now
-        self._crew.start(self._open)
+        self._threads.start(self._open)
 
     def _open(self) -> None:
         count, failure = 0, None

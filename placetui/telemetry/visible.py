@@ -6,8 +6,10 @@ Ray takes the list of a node word by word: its GPU i is the i-th word, whatever 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
+
+from placetui.observe.model import DeviceSample
 
 Order: TypeAlias = Literal["PCI_BUS_ID", "FASTEST_FIRST"]
 """Values of CUDA_DEVICE_ORDER; the second one is what applies when it is not set."""
@@ -93,3 +95,95 @@ def _old_instance(word: str, listed: Sequence[Listed]) -> tuple[Listed | None, s
         if named or device.uuid.lower() == word.lower():
             return device, None
     return None, f"there is no {word}"
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A GPU as NVML lists it, with what was read of it, or of each of its instances."""
+
+    index: int
+    uuid: str | None
+    name: str | None
+    samples: tuple[DeviceSample, ...]
+
+    @property
+    def divided(self) -> bool:
+        return len(self.samples) != 1 or self.samples[0].uuid != self.uuid
+
+    @property
+    def whole(self) -> DeviceSample:
+        """All of it; what instances have in common is not known of them."""
+        if not self.divided:
+            return self.samples[0]
+        first = self.samples[0]
+        memory = [(one.memory_used, one.memory_total) for one in self.samples]
+        used, total = [one[0] for one in memory], [one[1] for one in memory]
+        return replace(
+            first,
+            uuid=self.uuid,
+            name=self.name,
+            memory_used=None if None in used else sum(one or 0 for one in used),
+            memory_total=None if None in total else sum(one or 0 for one in total),
+            processes=tuple(process for one in self.samples for process in one.processes),
+            error=f"divided by MIG into {len(self.samples)} instances, shown as one",
+        )
+
+
+def by_slot(boards: Sequence[Board], gpus: int, words: str | None, order: Order) -> tuple[DeviceSample, ...]:
+    """The GPUs that Ray counts, in its order, whether NVML knows them or not."""
+    slots = visible_devices(words, _listed(boards), order)
+    return tuple(_sample(boards, slots[place] if place < len(slots) else None, place) for place in range(gpus))
+
+
+NOT_COUNTED = "Ray does not count this GPU: it gives it to nobody"
+
+
+def not_counted(boards: Sequence[Board], gpus: int, words: str | None, order: Order) -> tuple[DeviceSample, ...]:
+    """The other GPUs of the node, by their physical id, numbered behind those that Ray counts."""
+    slots = visible_devices(words, _listed(boards), order)[:gpus]
+    counted = {slot.device.index for slot in slots if slot.device is not None}
+    others = [board for board in boards if board.index not in counted]
+    return tuple(replace(board.whole, index=gpus + place, physical=board.index) for place, board in enumerate(others))
+
+
+def places_of(boards: Sequence[Board], words: str | None, order: Order) -> dict[str, int]:
+    """By word and by UUID, the place in Ray's count; empty where Ray was started without a list."""
+    if words is None:
+        return {}
+    found: dict[str, int] = {}
+    for place, visible in enumerate(visible_devices(words, _listed(boards), order)):
+        names = [visible.word, *([visible.device.uuid] if visible.device and visible.device.uuid else [])]
+        for name in names:
+            found.setdefault(name, place)
+    return found
+
+
+def _listed(boards: Sequence[Board]) -> list[Listed]:
+    found = [Listed(board.index, board.uuid or "", board.name or "") for board in boards]
+    for board in boards:
+        if board.divided and board.uuid:
+            found += [Listed(board.index, one.uuid, one.name or "", board.uuid) for one in board.samples if one.uuid]
+    return found
+
+
+def _sample(boards: Sequence[Board], visible: Visible | None, place: int) -> DeviceSample:
+    if visible is None:
+        return DeviceSample(place, error=f"Ray counts it, and NVML lists {len(boards)} GPUs")
+    if visible.device is None:
+        return DeviceSample(place, error=f"Ray counts it, but {visible.problem}")
+    board = next(one for one in boards if one.index == visible.device.index)
+    sample = board.whole
+    if visible.device.parent is not None:
+        sample = next(one for one in board.samples if one.uuid == visible.device.uuid)
+    doubts = [] if visible.problem is None else [f"programs do not see it: {visible.problem}"]
+    if not visible.certain:
+        doubts.append("it may be another GPU: there are several kinds, and CUDA_DEVICE_ORDER is not set")
+    if sample.index == place and not doubts:
+        return sample
+    physical = None if board.index == place else board.index
+    return replace(
+        sample,
+        index=place,
+        physical=physical,
+        error="; ".join([*doubts, *([sample.error] if sample.error else [])]) or None,
+    )

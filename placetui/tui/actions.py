@@ -1,14 +1,41 @@
-"""The one table of actions: keys, footer, palette, help and documentation all come from here."""
+"""The one table of actions: keys, availability, footer, palette, help and documentation all come from here."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, TypeAlias
 
 from textual.binding import Binding, BindingType
 
-Scope: TypeAlias = Literal["app", "screen", "grid"]
+View: TypeAlias = Literal["grid", "file", "text", "processes", "ranks", "drift", "groups", "events", "waiting"]
+"""What is shown: the grid, the file (`text` while it is edited), a table, or nothing yet."""
+
+FileKind: TypeAlias = Literal["file", "record", "cluster", "none"]
+"""What a plan comes from: a file, the record of a job, the cluster as it is, or nothing yet."""
+
+Owner: TypeAlias = Literal["app", "main", "pane", "grid", "edits", "workspace", "cluster"]
+"""Who does it; `pane` is the one in view."""
+
+Subject: TypeAlias = Literal["device", "rank", "component", "row", "view", "file", "cluster", "job", "app"]
+"""What an action acts on."""
+
+Need: TypeAlias = Literal["file", "job", "write"]
+
+READ_ONLY = "read-only: start placetui with --write"
+
+GRID: tuple[View, ...] = ("grid",)
+FILES: tuple[View, ...] = ("file", "text")
+TABLES: tuple[View, ...] = ("processes", "ranks", "drift", "groups", "events")
+PANES: tuple[View, ...] = (*GRID, *TABLES)
+"""Where there is a cursor of ours."""
+
+RANKS: tuple[View, ...] = ("grid", "processes", "ranks", "drift", "events")
+"""Where a rank can be selected."""
+
+MAIN: tuple[View, ...] = (*GRID, *FILES, *TABLES)
+ANYWHERE: tuple[View, ...] = (*MAIN, "waiting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +43,7 @@ class Action:
     """Something a person can do."""
 
     id: str
-    """Its method is `action_<id>` on the app, the main screen or the grid; users rebind keys by it."""
+    """Its method's name on its owner; users rebind keys by it."""
 
     keys: str
     """Default keys, separated by commas."""
@@ -28,138 +55,300 @@ class Action:
     """A sentence."""
 
     group: str
-    scope: Scope = "screen"
-    footer: bool = False
+    owner: Owner
+    views: tuple[View, ...] = MAIN
+    on: Subject = "view"
+    needs: tuple[Need, ...] = ()
+    labels: Mapping[View, str] = field(default_factory=dict)
+    """What it is called in views where it means something else."""
+
     priority: bool = False
     """Whether it works even while a text field has the focus."""
 
     palette: bool = True
 
-    @property
-    def where(self) -> Literal["grid", "anywhere"]:
-        """Which view it makes sense in."""
-        return (
-            "grid"
-            if self.scope == "grid" or self.id in ("zoom_in", "zoom_out", "details", "next_component")
-            else "anywhere"
-        )
+    def label_in(self, view: View) -> str:
+        """What it is called in a view."""
+        return self.labels.get(view, self.label)
 
-    @property
-    def target(self) -> str:
-        """Namespace of its method, as Textual names them."""
-        return "screen" if self.scope == "grid" else self.scope
 
+@dataclass(frozen=True, slots=True)
+class Context:
+    """All that the availability of actions depends on."""
+
+    view: View
+    job: bool = False
+    """Whether a job is selected."""
+
+    file: FileKind = "file"
+    write: bool = False
+    """Whether jobs may be changed."""
+
+    footer: str = ""
+    """Which keys the bottom line names, if not those of the view."""
+
+
+def availability(action: Action, context: Context) -> bool | None:
+    """True: it can be done; None: it belongs to the view but lacks something; False: it does not belong there."""
+    if context.view not in action.views:
+        return False
+    return None if why_not(action, context) else True
+
+
+def why_not(action: Action, context: Context) -> str:
+    """What an action lacks that belongs to the view; empty if nothing."""
+    if "file" in action.needs and context.file in ("record", "none"):
+        return "this is the record of a job, not its file: o opens a file"
+    if "write" in action.needs and not context.write:
+        return READ_ONLY
+    if "job" in action.needs and not context.job:
+        return "no job selected: J lists them"
+    return ""
+
+
+_TO_GRID: dict[View, str] = dict.fromkeys(TABLES, "to grid")
+_FILTER: dict[View, str] = dict.fromkeys(TABLES, "filter")
+_AS_GRID: dict[View, str] = dict.fromkeys(TABLES, "grid")
+
+_move = partial(Action, group="Move", owner="pane", views=PANES, on="device")
+_see = partial(Action, group="See", owner="main", views=MAIN, on="view")
+_find = partial(Action, group="Find", owner="grid", views=GRID, on="view")
+_select = partial(Action, group="Edit", owner="pane", views=GRID, on="device")
+_edit = partial(Action, group="Edit", owner="edits", views=GRID, on="component", needs=("file",))
+_text = partial(Action, group="Edit", owner="workspace", views=MAIN, on="file")
+_try = partial(Action, group="Try", owner="workspace", views=MAIN, on="file", needs=("file",))
+_live = partial(Action, group="Live", owner="cluster", views=MAIN, on="cluster")
+_job = partial(Action, group="Jobs", owner="cluster", views=MAIN, on="cluster")
+_keep = partial(Action, group="Keep", owner="main", views=MAIN, on="view")
+_app = partial(Action, group="App", owner="app", views=ANYWHERE, on="app")
 
 ACTIONS: tuple[Action, ...] = (
-    Action("cursor_left", "left,h", "left", "Move to the device on the left.", "Move", "grid", palette=False),
-    Action("cursor_right", "right,l", "right", "Move to the device on the right.", "Move", "grid", palette=False),
-    Action("cursor_up", "up,k", "up", "Move to the row above.", "Move", "grid", palette=False),
-    Action("cursor_down", "down,j", "down", "Move to the row below.", "Move", "grid", palette=False),
-    Action("page_up", "pageup,ctrl+b", "page up", "Move up by a screen.", "Move", "grid", palette=False),
-    Action("page_down", "pagedown,ctrl+f", "page down", "Move down by a screen.", "Move", "grid", palette=False),
-    Action("row_start", "home,0", "first device", "Move to the first device of the node.", "Move", "grid"),
-    Action("row_end", "end,dollar_sign", "last device", "Move to the last device of the node.", "Move", "grid"),
-    Action("first_node", "ctrl+home,g", "first node", "Move to the first node.", "Move", "grid"),
-    Action("last_node", "ctrl+end,G", "last node", "Move to the last node.", "Move", "grid"),
-    Action("zoom_in", "plus,equals_sign", "zoom in", "Show more of each device.", "See", footer=True),
-    Action("zoom_out", "minus,underscore", "zoom out", "Show more devices at once.", "See", footer=True),
-    Action("jump", "enter", "to rule", "Show the rule behind this device; in a table, its place.", "See", "grid", True),
-    Action("details", "d", "details", "Say all about this device: fields, environment, reasons.", "See", footer=True),
-    Action(
-        "next_component", "c", "component", "Highlight the next component; after the last, none.", "See", footer=True
+    _move("cursor_left", "left,h", "left", "Move to the device on the left.", views=GRID, palette=False),
+    _move("cursor_right", "right,l", "right", "Move to the device on the right.", views=GRID, palette=False),
+    _move("cursor_up", "up,k", "up", "Move to the row above.", palette=False),
+    _move("cursor_down", "down,j", "down", "Move to the row below.", palette=False),
+    _move("page_up", "pageup,ctrl+b", "page up", "Move up by a screen.", palette=False),
+    _move("page_down", "pagedown,ctrl+f", "page down", "Move down by a screen.", palette=False),
+    _move("row_start", "home,0", "first device", "Move to the first device of the node."),
+    _move("row_end", "end,dollar_sign", "last device", "Move to the last device of the node."),
+    _move("first_node", "ctrl+home,g", "first node", "Move to the first node."),
+    _move("last_node", "ctrl+end,G", "last node", "Move to the last node."),
+    _see("zoom_in", "plus,equals_sign", "zoom in", "Show more of each device.", owner="grid", views=GRID),
+    _see("zoom_out", "minus,underscore", "zoom out", "Show more devices at once.", owner="grid", views=GRID),
+    _see("next_metric", "M", "metric", "Colour the heat wall by the next value.", owner="grid", views=GRID),
+    _see(
+        "jump",
+        "enter",
+        "to rule",
+        "Show the rule behind this device; in a table, its place.",
+        owner="pane",
+        views=PANES,
+        on="device",
+        labels=_TO_GRID,
     ),
-    Action("view_plan", "1", "plan", "Show the grid.", "See"),
-    Action("view_yaml", "2", "yaml", "Show the file, with its problems marked.", "See"),
-    Action("view_processes", "3", "processes", "Show who is on which GPU, as a table.", "See"),
-    Action("view_ranks", "4", "ranks", "Show every rank with its state and memory, as a table.", "See"),
-    Action("view_drift", "5", "drift", "Show where reality differs from the plan, and the alerts.", "See"),
-    Action("view_groups", "6", "groups", "Show the placement groups and their bundles, as a table.", "See"),
-    Action("next_problem", "exclamation_mark", "problem", "Go to the next problem.", "See"),
-    Action("toggle_side", "b", "side bar", "Show or hide components, problems and legend.", "See"),
-    Action(
-        "find", "slash", "find", "Find a rank, device, node, host, free, shared, oversubscribed.", "Find", footer=True
+    _see("details", "d", "details", "Say all about this device: fields, environment, reasons.", on="device"),
+    _see(
+        "next_component",
+        "c",
+        "component",
+        "Highlight the next component; after the last, none.",
+        owner="grid",
+        views=GRID,
+        on="component",
     ),
-    Action("find_next", "n", "next hit", "Go to the next hit.", "Find"),
-    Action("find_previous", "N", "previous hit", "Go to the previous hit.", "Find"),
-    Action("filter", "f", "filter", "Show only nodes with hits, or all again.", "Find"),
-    Action(
-        "sort", "s", "sort", "Sort nodes by rank, memory, state or free devices; a table by its next column.", "Find"
+    _see("view_plan", "1", "plan", "Show the grid.", labels=_AS_GRID),
+    _see("view_yaml", "2", "yaml", "Show the file, with its problems marked."),
+    _see("view_processes", "3", "processes", "Show who is on which GPU, as a table."),
+    _see("view_ranks", "4", "ranks", "Show every rank with its state and memory, as a table."),
+    _see("view_drift", "5", "drift", "Show where reality differs from the plan, and the alerts."),
+    _see("view_groups", "6", "groups", "Show the placement groups and their bundles, as a table."),
+    _see("view_events", "7", "events", "Show what happened, with times, as a table."),
+    _see("next_problem", "exclamation_mark", "problem", "Go to the next problem.", on="file"),
+    _see("toggle_side", "b", "side bar", "Show or hide the panels at the side."),
+    _find(
+        "find",
+        "slash",
+        "find",
+        "Find a rank, device, node, host, free, shared, oversubscribed.",
+        owner="main",
+        views=MAIN,
+        labels=_FILTER,
     ),
-    Action("reverse", "S", "reverse", "Turn the order of a table round.", "Find"),
-    Action("clear", "escape", "clear", "Forget highlight, hits and filter.", "Find"),
-    Action("extend_left", "shift+left", "select left", "Select on to the left.", "Edit", "grid", palette=False),
-    Action("extend_right", "shift+right", "select right", "Select on to the right.", "Edit", "grid", palette=False),
-    Action("extend_up", "shift+up", "select up", "Select on upwards.", "Edit", "grid", palette=False),
-    Action("extend_down", "shift+down", "select down", "Select on downwards.", "Edit", "grid", palette=False),
-    Action("toggle_select", "space", "select", "Select this device, or no longer.", "Edit", "grid"),
-    Action("select_node", "v", "select node", "Select all devices of this node.", "Edit", "grid"),
-    Action("select_column", "V", "select column", "Select this device on every node.", "Edit", "grid"),
-    Action("assign", "a", "assign", "Put a component on the selected devices.", "Edit", footer=True),
-    Action("take_off", "delete,backspace", "take off", "Take a component off the selected devices.", "Edit"),
-    Action("move_back", "ctrl+left", "move back", "Move a component back by one device.", "Edit"),
-    Action("move_on", "ctrl+right", "move on", "Move a component on by one device.", "Edit"),
-    Action("move_up", "ctrl+up", "move up", "Move a component to the node before.", "Edit"),
-    Action("move_down", "ctrl+down", "move down", "Move a component to the next node.", "Edit"),
-    Action("grow", "right_square_bracket", "grow", "Give a component one more device.", "Edit"),
-    Action("shrink", "left_square_bracket", "shrink", "Take one device from a component.", "Edit"),
-    Action("edit_rule", "e", "edit rule", "Change a rule; the grid follows each key.", "Edit", footer=True),
-    Action("more", "m", "more", "Swap, spread, group, share, rename, join, remove, mode.", "Edit"),
-    Action("edit_yaml", "E", "edit text", "Edit the whole file, with the grid beside it.", "Edit"),
-    Action("undo", "u,ctrl+z", "undo", "Take the last edit back.", "Edit", footer=True),
-    Action("redo", "U,ctrl+y", "redo", "Do the last undone edit again.", "Edit"),
-    Action("save", "ctrl+s", "save", "Save, after showing what changes.", "Edit", priority=True),
-    Action("what_if", "w", "what if", "Try another topology, mode or layout.", "Try", "app", footer=True),
-    Action("reload", "r", "reload", "Read the file again and forget what was tried.", "Try", "app"),
-    Action("pause", "p", "pause", "Stop the live picture, or let it go on.", "Live", "app"),
-    Action("faster", "greater_than_sign", "faster", "Look at the cluster more often.", "Live", "app"),
-    Action("slower", "less_than_sign", "slower", "Look at the cluster less often.", "Live", "app"),
-    Action("step_on", "full_stop", "step on", "Pause a recording, and show the next look.", "Live", "app"),
-    Action("step_back", "comma", "step back", "Pause a recording, and show the look before.", "Live", "app"),
-    Action("skip_on", "right_curly_bracket", "minute on", "Go on a minute in a recording.", "Live", "app"),
-    Action("skip_back", "left_curly_bracket", "minute back", "Go back a minute in a recording.", "Live", "app"),
-    Action("seek", "T", "go to", "Go to a time in a recording.", "Live", "app"),
-    Action("launch", "L", "launch", "Launch what is on the screen, or look at a launch.", "Jobs", "app", footer=True),
-    Action("jobs", "J", "jobs", "List the jobs of the cluster; look at one, or stop it.", "Jobs", "app"),
-    Action("stop_job", "X", "stop job", "Stop the job that is looked at.", "Jobs", "app"),
-    Action("call", "C", "call", "Call a method on all ranks of a component.", "Jobs", "app"),
-    Action("rank_log", "F", "follow log", "Follow the log of the rank under the cursor.", "Jobs", "app"),
-    Action("kill_rank", "K", "kill rank", "Kill the rank under the cursor.", "Jobs", "app"),
-    Action("restart_rank", "R", "restart rank", "Restart the rank under the cursor.", "Jobs", "app"),
-    Action("ray_log", "O", "ray output", "Read what Ray prints.", "Jobs", "app"),
-    Action("keep", "P", "keep", "Save the cluster as it is as a placement file.", "Keep", "app"),
-    Action("copy", "y", "copy", "Copy the grid as text to the clipboard (OSC 52).", "Keep"),
-    Action("export", "x", "export", "Save the grid as text or SVG.", "Keep", "app"),
-    Action("next_theme", "t", "theme", "Change to the next theme.", "App", "app"),
-    Action("open", "o", "open", "Open another file.", "App", "app"),
-    Action("help", "question_mark,f1", "help", "Show all keys.", "App", "app", footer=True),
-    Action("quit", "q", "quit", "Leave.", "App", "app", footer=True),
-    Action(
-        "interrupt",
-        "ctrl+c",
-        "leave",
-        "Leave at once, wherever the focus is.",
-        "App",
-        "app",
-        priority=True,
-        palette=False,
+    _find("find_next", "n", "next hit", "Go to the next hit."),
+    _find("find_previous", "N", "previous hit", "Go to the previous hit."),
+    _find("filter", "f", "filter", "Show only nodes with hits, or all again."),
+    _find(
+        "sort",
+        "s",
+        "sort",
+        "Sort nodes by rank, memory, state or free devices; a table by its next column.",
+        owner="pane",
+        views=PANES,
     ),
+    _find("reverse", "S", "reverse", "Reverse the order of a table.", owner="pane", views=TABLES),
+    _find(
+        "clear",
+        "escape",
+        "clear",
+        "Clear highlight, hits and filter; leave a table or the file.",
+        owner="main",
+        views=MAIN,
+        labels={"text": "back to the grid"},
+    ),
+    _select("extend_left", "shift+left", "select left", "Select on to the left.", palette=False),
+    _select("extend_right", "shift+right", "select right", "Select on to the right.", palette=False),
+    _select("extend_up", "shift+up", "select up", "Select on upwards.", palette=False),
+    _select("extend_down", "shift+down", "select down", "Select on downwards.", palette=False),
+    _select("toggle_select", "space", "select", "Select this device, or deselect it."),
+    _select("select_node", "v", "select node", "Select all devices of this node."),
+    _select("select_column", "V", "select column", "Select this device on every node."),
+    _edit("assign", "a", "assign", "Put a component on the selected devices, too or only there.", on="device"),
+    _edit("take_off", "delete,backspace", "unassign", "Take a component off the selected devices.", on="device"),
+    _edit("move_back", "ctrl+left", "move back", "Move a component back by one device."),
+    _edit("move_on", "ctrl+right", "move on", "Move a component on by one device."),
+    _edit("move_up", "ctrl+up", "move up", "Move a component to the node before."),
+    _edit("move_down", "ctrl+down", "move down", "Move a component to the next node."),
+    _edit("grow", "right_square_bracket", "grow", "Give a component one more device."),
+    _edit("shrink", "left_square_bracket", "shrink", "Take one device from a component."),
+    _edit("edit_rule", "e", "edit rule", "Change a rule; the grid follows each key."),
+    _edit("more", "m", "more", "Swap, spread, group, share, rename, join, remove, mode."),
+    _text("edit_yaml", "E", "edit text", "Edit the whole file, with the grid beside it.", owner="main"),
+    _text("undo", "u,ctrl+z", "undo", "Undo the last edit.", views=(*GRID, *FILES), needs=("file",)),
+    _text("redo", "U,ctrl+y", "redo", "Redo the last undone edit.", views=(*GRID, *FILES), needs=("file",)),
+    _text(
+        "recover",
+        "ctrl+r",
+        "unsaved work",
+        "Continue with unsaved work of an earlier run, or discard it.",
+        needs=("file",),
+    ),
+    _text("save", "ctrl+s", "save", "Save, after showing what changes.", priority=True),
+    _try("what_if", "w", "what if", "Try another topology, mode or layout."),
+    _try("apply_what_if", "W", "apply what-if", "Make what is tried an edit of the file."),
+    _try("reload", "r", "reload", "Read the file again and forget what was tried."),
+    _live("pause", "p", "pause", "Pause the live picture, or continue it."),
+    _live("faster", "greater_than_sign", "faster", "Look at the cluster more often."),
+    _live("slower", "less_than_sign", "slower", "Look at the cluster less often."),
+    _live("step_on", "full_stop", "step on", "Pause a recording, and show the next observation."),
+    _live("step_back", "comma", "step back", "Pause a recording, and show the observation before."),
+    _live("skip_on", "right_curly_bracket", "minute on", "Skip a minute of a recording."),
+    _live("skip_back", "left_curly_bracket", "minute back", "Go back a minute in a recording."),
+    _live("seek", "T", "go to", "Go to a time in a recording."),
+    _job("launch", "L", "launch", "Launch what is on the screen, or look at a launch.", on="job"),
+    _job(
+        "preflight",
+        "B",
+        "before launch",
+        "Check whether Ray could place what the file asks for.",
+        on="job",
+    ),
+    _job("jobs", "J", "jobs", "List the jobs of the cluster; look at one, or stop it."),
+    _job(
+        "stop_job",
+        "X",
+        "stop job",
+        "Stop the selected job; without one, choose from the list.",
+        on="job",
+        needs=("write",),
+    ),
+    _job(
+        "call",
+        "C",
+        "call",
+        "Call a method on all ranks of a component.",
+        views=RANKS,
+        on="component",
+        needs=("write", "job"),
+    ),
+    _job("rank_log", "F", "follow log", "Follow the log of the selected rank.", views=RANKS, on="rank", needs=("job",)),
+    _job("kill_rank", "K", "kill rank", "Kill the selected rank.", views=RANKS, on="rank", needs=("write", "job")),
+    _job(
+        "restart_rank",
+        "R",
+        "restart rank",
+        "Restart the selected rank.",
+        views=RANKS,
+        on="rank",
+        needs=("write", "job"),
+    ),
+    _job("ray_log", "O", "ray output", "Read what Ray prints."),
+    _keep("keep", "P", "snapshot", "Save the cluster as it is as a placement file.", owner="cluster", on="cluster"),
+    _keep("copy", "y", "copy", "Copy the grid as text to the clipboard (OSC 52)."),
+    _keep("export", "x", "export", "Save the grid as text or SVG.", owner="app"),
+    _keep("shot", "Y", "picture", "Save a picture of the whole screen as SVG.", owner="app"),
+    _app("next_theme", "t", "theme", "Change to the next theme."),
+    _app("new", "ctrl+n", "new file", "Make a new file, with a preview of its grid.", on="file"),
+    _app("open", "o", "open", "Open another file.", on="file"),
+    _app("help", "question_mark,f1", "help", "Show all keys."),
+    _app("quit", "q", "quit", "Leave."),
+    _app("interrupt", "ctrl+c", "leave", "Leave at once, wherever the focus is.", priority=True, palette=False),
 )
+BY_ID: dict[str, Action] = {action.id: action for action in ACTIONS}
+
+Footer: TypeAlias = tuple[tuple[tuple[str, str], ...], ...]
+"""Groups of actions (several that share an entry joined by `+`), each with a label if not its own."""
+
+_HELP = (("help", "keys"),)
+_FOOTERS: dict[str, Footer] = {
+    "trouble": (
+        (("rank_log", "log"), ("restart_rank", "restart"), ("jump", "rule"), ("details", "")),
+        (("next_problem", "next problem"), ("find", ""), ("zoom_in+zoom_out", "zoom"), ("what_if", "")),
+        _HELP,
+    ),
+    "grid": (
+        (("jump", "rule"), ("edit_rule", "edit"), ("assign", ""), ("what_if", ""), ("launch", ""), ("find", "")),
+        (
+            *(("details", ""), ("zoom_in+zoom_out", "zoom"), ("next_component", ""), ("undo", "")),
+            *(("next_problem", "next problem"), ("open", ""), ("quit", "")),
+        ),
+        _HELP,
+    ),
+    "heat": (
+        (("zoom_in", ""), ("next_metric", ""), ("sort", ""), ("filter", "only hits")),
+        (("next_problem", "next problem"), ("find", ""), ("first_node+last_node", "ends"), ("details", "")),
+        _HELP,
+    ),
+    "launch": (
+        (("launch", "steps"), ("rank_log", "log"), ("ray_log", "Ray's output")),
+        (("find", ""), ("zoom_in+zoom_out", "zoom"), ("details", "")),
+        _HELP,
+    ),
+    "file": (
+        (("view_plan", "grid"), ("next_problem", "next"), ("edit_yaml", "edit file"), ("undo", ""), ("what_if", "")),
+        (("launch", ""), ("open", ""), ("quit", "")),
+        _HELP,
+    ),
+    "text": ((("clear", ""), ("undo", ""), ("redo", ""), ("save", "")),),
+    **dict.fromkeys(
+        TABLES,
+        (
+            (("jump", ""), ("find", ""), ("sort", ""), ("reverse", ""), ("details", "")),
+            (("rank_log", "log"), ("restart_rank", "restart"), ("view_plan", ""), ("quit", "")),
+            _HELP,
+        ),
+    ),
+}
 
 
-def bindings(scope: Scope, only: Collection[str] | None = None) -> list[BindingType]:
-    """The bindings of one scope, or only those of some of its actions."""
+def footer(context: Context) -> Footer:
+    """The actions that the bottom line names, the most useful first."""
+    return _FOOTERS.get(context.footer or context.view, (_HELP,))
+
+
+def bindings(*, panes: bool) -> list[BindingType]:
+    """Bindings of the actions that panes do, or of all others."""
     return [
         Binding(
             action.keys,
-            action.id,
+            f"app.act({action.id!r})",
             action.label,
-            show=action.footer,
+            show=False,
             priority=action.priority,
             tooltip=action.help,
             id=action.id,
         )
         for action in ACTIONS
-        if action.scope == scope and (only is None or action.id in only)
+        if (action.owner == "pane") is panes
     ]
 
 

@@ -1,39 +1,43 @@
-"""The dashboard: owns what is open, what is tried, and the link to the cluster."""
+"""The dashboard: which file is open, which cluster is behind it, and who does what a key asks for."""
 
 from __future__ import annotations
 
 import gc
-import threading
-from collections.abc import Callable, Iterable, Sequence
+import inspect
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from textual.app import SystemCommand
+from textual import on, work
+from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.filter import LineFilter, NoColor
 from textual.message import Message
 from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
-from textual.timer import Timer
 
-from placetui.placement.layouts import ADVICE, Layout
-from placetui.placement.topology import Node
-from placetui.tui.actions import ACTIONS, bindings
-from placetui.tui.ascii_mode import AsciiFilter
-from placetui.tui.editing import Editor
-from placetui.tui.endings import Endings
-from placetui.tui.file_actions import Options
-from placetui.tui.live_actions import LiveActions
-from placetui.tui.safe_filter import SafeFilter
-from placetui.tui.screens.help import HelpScreen
-from placetui.tui.screens.main import MainScreen
-from placetui.tui.screens.what_if import WhatIf, WhatIfScreen
-from placetui.tui.session import Session, arranged
+from placetui.document import DocumentError
+from placetui.observe.ports import ClusterSource, Status, Update
+from placetui.tui.actions import ACTIONS, BY_ID, Action, Context, availability, bindings, key_names, why_not
+from placetui.tui.background import in_thread
+from placetui.tui.cluster import ClusterController
+from placetui.tui.dialogs.waiting import WaitingScreen
+from placetui.tui.main import MainScreen
+from placetui.tui.messages import SessionChanged
+from placetui.tui.options import Choice, Options
+from placetui.tui.session import Session
+from placetui.tui.terminal.endings import Endings
+from placetui.tui.terminal.filters import AsciiFilter, SafeFilter
+from placetui.tui.terminal.toasts import Notice
 from placetui.tui.themes import DEFAULT_THEME, GridPalette, load_themes, notice, variable_defaults
-from placetui.tui.toasts import Notice
-from placetui.tui.watch import FileWatch
+from placetui.tui.workspace import Workspace
 
-__all__ = ["Dashboard", "Options"]
+__all__ = ["Choice", "Dashboard", "Options"]
+
+NEW, DEMO = "\0new", "\0demo"
+"""What can be opened and is no file."""
 
 COLLECTING = (50_000, 1, 5)
 """Thresholds of the garbage collector. Plans and observations are up to millions of objects without cycles: to look at
@@ -41,47 +45,41 @@ new ones takes milliseconds, at all of them half a second in which no key is hea
 of them is new, so of a large cluster it is rare; of a small one it is quick, and closed dialogs do not pile up.
 """
 
-FOLLOW_AFTER = 1.0
-"""Seconds from the last edit until the live picture follows."""
 
-
-@dataclass
-class Planned(Message):
-    """A session was made in the background."""
-
-    session: Session
-    number: int
-    """Only the newest counts."""
-
-    text: str
-    """What was on screen when it was begun; an edit since then counts more."""
-
-
-@dataclass
-class FileChanged(Message):
-    """The file on disk is another one."""
-
-
-class Dashboard(LiveActions):
+class Dashboard(App[int]):
     """`placetui FILE`."""
 
     TITLE = "placetui"
     CSS_PATH = "placetui.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("app")
+    BINDINGS: ClassVar[list[BindingType]] = bindings(panes=False)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - as Textual declares it
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (16, "-short"), (30, "-tall"), (48, "-high")]  # noqa: RUF012
     ENABLE_COMMAND_PALETTE = True
 
+    @dataclass
+    class Observed(Message):
+        """A new observation. The latest wins: older ones still in the queue are dropped."""
+
+        update: Update
+        source: ClusterSource
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, Dashboard.Observed)
+
+    @dataclass
+    class LinkChanged(Message):
+        """The link to the source changed."""
+
+        status: Status
+        source: ClusterSource
+
     def __init__(self, session: Session | None, options: Options) -> None:
-        self._opened = session
         self.options = options
-        self._watch: FileWatch | None = None
-        self._planning = 0
-        self._held: dict[type[Message], Planned | FileChanged] = {}
-        self._rest: Timer | None = None
+        self._first = session
+        self._request = session.asked if session is not None else options.plan_request
+        self._workspace: Workspace | None = None
         self._endings: Endings | None = None
         self._collecting = gc.get_threshold()
-        self._layout: Layout | None = None
         self._themes, problems = load_themes(options.user_themes)
         self._notices = [*options.notices, *problems]
         super().__init__(ansi_color=None if options.color else True)
@@ -89,8 +87,11 @@ class Dashboard(LiveActions):
         self._plain: list[LineFilter] = [SafeFilter(), NoColor()] if self.no_color else [SafeFilter()]
         if options.ascii:
             self._plain.append(AsciiFilter())
+        if not options.motion:
+            self.animation_level = "none"
         for theme in self._themes:
             self.register_theme(theme)
+        self.cluster = ClusterController(self)
 
     # Start and end
 
@@ -109,90 +110,175 @@ class Dashboard(LiveActions):
         gc.set_threshold(*COLLECTING)
         if not (self.is_headless or self.is_web):
             self._endings = Endings(self, self.leave)
-        self._choose_theme()
+        wanted = self.options.theme or DEFAULT_THEME
+        if wanted not in self.available_themes:
+            self.notify(f"there is no theme `{wanted}`", severity="warning", markup=False)
+            wanted = DEFAULT_THEME
+        self.theme = wanted
         self.theme_changed_signal.subscribe(self, lambda _theme: self._theme_changed())
         if self.options.keys:
             self.set_keymap(self.options.keys)
         if self._notices:
             self.notify(notice(self._notices), severity="warning", timeout=10, markup=False)
         if self.options.new:
-            self._make_new(self.options.new)
-        elif self.session is None and self.options.picture is not None:
-            self.watch_cluster()
-        elif self.session is None:
-            self.action_open()
+            self.new()
+        elif self._first is not None:
+            self.show(self._first)
+        elif self.options.picture is not None:
+            self.push_screen(WaitingScreen())
+            self.cluster.look_at(self.options.picture())
         else:
-            self._show(self.session)
+            self.open()
 
-    def _choose_theme(self) -> None:
-        wanted = self.options.theme or DEFAULT_THEME
-        if wanted not in self.available_themes:
-            self.notify(f"there is no theme `{wanted}`", severity="warning", markup=False)
-            wanted = DEFAULT_THEME
-        self.theme = wanted
+    def on_unmount(self) -> None:
+        gc.set_threshold(*self._collecting)
+        if self._endings is not None:
+            self._endings.close()
+        if self._workspace is not None:
+            self._workspace.close()
+        self.cluster.close()
 
-    @property
-    def palette(self) -> GridPalette:
-        return GridPalette(self.theme_variables, color=self.options.color)
-
-    def _theme_changed(self) -> None:
+    def leave(self, code: int = 0) -> None:
+        """End, and keep what is unsaved."""
         if self.main is not None:
-            self.main.use_palette(self.palette)
-        self.options.remember("theme", self.theme)
+            self.main.workspace.settle()
+            self.main.workspace.editor.keep()
+        self.exit(code)
+
+    # What is open
 
     @property
     def main(self) -> MainScreen | None:
         return next((screen for screen in self.screen_stack if isinstance(screen, MainScreen)), None)
 
     @property
+    def workspace(self) -> Workspace | None:
+        return None if self.main is None else self.main.workspace
+
+    @property
     def session(self) -> Session | None:
         """What is open."""
-        return self._opened if self.main is None else self.main.session
+        return None if self.main is None else self.main.workspace.session
 
-    def _show(self, session: Session, *, new: bool = False) -> None:
-        """Open a session on the main screen, watch its file and its cluster."""
-        self._opened = session
-        self._planning += 1
-        self._held.clear()
-        self._layout = None
-        no_file = session.recorded or session.pictured
-        editor = Editor(session, write=self.options.write and not no_file, new=new)
-        main = MainScreen(
-            session,
-            editor,
-            density=self.options.density,
-            ascii=self.options.ascii,
-            palette=self.palette,
-            rebound=self.options.keys,
-            thresholds=self.options.thresholds,
-        )
-        self._replace_main(main)
-        if session.pictured:
-            self._connected = session.plan  # by the source that showed it
-        else:
-            self._watch_file("" if session.recorded else session.file)
-            self._connect(session.plan)
-            self._offer_lost_work(editor)
-        self._withdraw()
-        if editor.write:
-            self._tell_others(editor)
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the first look at a cluster is waited for, and nothing covers that."""
+        return isinstance(self.screen, WaitingScreen)
 
-    def _replace_main(self, main: MainScreen) -> None:
-        """Put a main screen in the place of the one that is there and of the dialogs above it; unsaved work is kept."""
-        old = self.main
+    def say_waiting(self, status: Status) -> None:
+        """Say how the link is, while the first look at a cluster is waited for."""
+        for screen in self.screen_stack:
+            if isinstance(screen, WaitingScreen):
+                screen.say(status)
+
+    def show(self, session: Session, *, new: bool = False) -> None:
+        """Open a session on a main screen of its own, in place of what is there and of the dialogs above it."""
+        if self._workspace is not None:
+            self._workspace.close()
+        workspace = self._workspace = Workspace(self, session, self.options, new=new)
+        main = MainScreen(workspace, self.options, self.palette, lambda: self.context)
+        old: Screen[Any] | None = self.main
+        if old is None:
+            old = next((screen for screen in self.screen_stack if isinstance(screen, WaitingScreen)), None)
         if old is None:
             self.push_screen(main)
-            return
-        old.settle()
-        old.editor.keep()
-        for screen in reversed(self.screen_stack[self.screen_stack.index(old) + 1 :]):
-            screen.dismiss()
-        self.switch_screen(main)
+        else:
+            for screen in reversed(self.screen_stack[self.screen_stack.index(old) + 1 :]):
+                screen.dismiss()
+            self.switch_screen(main)
+        workspace.open()
+        if not session.pictured:
+            self.cluster.connect(session.plan)
 
-    def _watch_file(self, file: str) -> None:
-        if self._watch is not None:
-            self._watch.close()
-        self._watch = FileWatch(file, self._file_changed)
+    @on(SessionChanged)
+    def _session_changed(self, event: SessionChanged) -> None:
+        if self.session is not None and event.change != "shown":
+            self.cluster.follow_plan(self.session.plan, edited=event.change == "edited")
+
+    # News may still come while the screens are taken down
+
+    @on(Observed)
+    def _observed(self, event: Observed) -> None:
+        if self.is_running:
+            self.cluster.observed(event.update, event.source)
+
+    @on(LinkChanged)
+    def _link_changed(self, event: LinkChanged) -> None:
+        if self.is_running:
+            self.cluster.link_changed(event.status, event.source)
+
+    # Actions
+
+    @property
+    def context(self) -> Context:
+        """What the availability of actions depends on."""
+        main, operations = self.main, self.options.operations
+        if main is None:
+            return Context("waiting", file="none")
+        write = operations is None or not operations.refusal
+        return replace(main.context, job=bool(self.cluster.followed), write=write)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Actions that do not belong to what is in view are not there."""
+        if action == "act":
+            return availability(BY_ID[str(parameters[0])], self.context) is not False
+        return super().check_action(action, parameters)
+
+    async def action_act(self, name: str) -> None:
+        """Do what an action of the table says, or say what it lacks."""
+        action, context = BY_ID[name], self.context
+        if availability(action, context) is False:
+            return
+        if reason := why_not(action, context):
+            self.notify(reason, severity="warning", markup=False)
+            return
+        result = getattr(self._owner(action), name)()
+        if inspect.isawaitable(result):
+            await result
+
+    def _owner(self, action: Action) -> Any:
+        if action.owner == "app":
+            return self
+        if action.owner == "cluster":
+            return self.cluster
+        main = self.main
+        return main if action.owner == "main" else getattr(main, action.owner)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """The command palette: the actions of the view with their keys, and Textual's theme picker."""
+        context = self.context
+        for action in ACTIONS:
+            if action.palette and availability(action, context) is not False:
+                keys = " ".join(key_names(action, self.options.keys, self.options.ascii))
+                title = f"{action.label_in(context.view)} ({keys})"
+                yield SystemCommand(title, action.help, lambda name=action.id: self.run_action(f"app.act({name!r})"))
+        for command in super().get_system_commands(screen):
+            if command.title in ("Theme", "Screenshot"):
+                yield command
+
+    def help(self) -> None:
+        """Show all keys."""
+        from placetui.tui.dialogs.help import HelpScreen
+
+        self.push_screen(HelpScreen(self.options.keys, self.options.ascii))
+
+    # Themes
+
+    @property
+    def palette(self) -> GridPalette:
+        own = {f"component-{role}": color for role, color in self.options.roles.items()}
+        return GridPalette({**self.theme_variables, **own}, color=self.options.color)
+
+    def _theme_changed(self) -> None:
+        if self.main is not None:
+            self.main.palette = self.palette
+        self.options.remember("theme", self.theme)
+
+    def next_theme(self) -> None:
+        """Change to the next theme."""
+        names = [theme.name for theme in self._themes] or list(self.available_themes)
+        self.theme = names[(names.index(self.theme) + 1) % len(names) if self.theme in names else 0]
+        self.notify(f"theme {self.theme}", timeout=2, markup=False)
 
     def notify(
         self,
@@ -207,143 +293,139 @@ class Dashboard(LiveActions):
         seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
         self.post_message(Notify(Notice(message, title, severity, seconds, markup=markup)))
 
-    def on_unmount(self) -> None:
-        gc.set_threshold(*self._collecting)
-        if self._endings is not None:
-            self._endings.close()
-        if self._watch is not None:
-            self._watch.close()
-        if self.source is not None:
-            self.source.close()
-        self._withdraw()
+    # Files
 
-    # Planning happens in the background, so that no key ever waits for it
+    async def may_leave_file(self) -> bool:
+        """Whether the open file can be left."""
+        return self.workspace is None or await self.workspace.may_leave()
 
-    def _plan(self, make: Callable[[], Session]) -> None:
-        self._planning += 1
-        number, text = self._planning, self._text()
+    @work
+    async def open(self) -> None:
+        """Open another file."""
+        from placetui.tui.dialogs.picker import PickerScreen
 
-        def work() -> None:
-            self.post_message(Planned(make(), number, text))
+        if not await self.may_leave_file():
+            return
+        start, note = self.main is None, ""
+        if start and self.options.cluster is not None:
+            note = "No Ray cluster was found here: --address HOST:PORT names one."
+        choices = [*self._other_choices(), *self.options.choices]
+        while True:
+            screen = PickerScreen(choices, self.options.ascii, start=start, note=note)
+            file = await self.push_screen_wait(screen)
+            if file is None:
+                self._nothing_opened()
+                return
+            if file == NEW:
+                self.new()
+                return
+            if file == DEMO:
+                self.cluster.simulate()
+                file = self.options.demo_file
+            if await self.open_file(file):
+                return
 
-        # A daemon thread: reading a file can hang, and must not keep the program from ending.
-        threading.Thread(target=work, name="planning", daemon=True).start()
+    def _other_choices(self) -> Iterable[Choice]:
+        yield Choice(NEW, "a new file, with a preview of its grid", "new")
+        if self.options.demo is not None:
+            yield Choice(DEMO, "a job on a simulated cluster", "demo")
 
-    def _text(self) -> str:
-        """The text that is being edited."""
-        if self.main is None:
-            return ""
-        self.main.settle()
-        return self.main.editor.history.text
-
-    def _holds(self, message: Planned | FileChanged) -> bool:
-        """Keep a message back while a rule is half written; its end is an edit."""
-        if self.main is None or not self.main.writing_rule:
+    async def open_file(self, file: str) -> bool:
+        """Open a file, under what was assumed around the first one; whether it could be read."""
+        try:
+            session = await in_thread(lambda: Session.open(file, self._request), "open")
+        except DocumentError as error:
+            self.notify(error.problems[0].message, severity="error", markup=False)
             return False
-        self._held[type(message)] = message
+        self.options.remember("recent", os.path.abspath(file))
+        self.cluster.job = ""
+        self.show(session)
         return True
 
-    def _file_changed(self) -> None:
-        """Called from the watching thread."""
-        self.post_message(FileChanged())
+    def _nothing_opened(self) -> None:
+        """Without anything to show there is nothing to stay for."""
+        if self.main is None and not self.is_waiting:
+            self.exit(0)
 
-    def on_file_changed(self, event: FileChanged) -> None:
+    @work
+    async def new(self) -> None:
+        """Make a new file, with a preview of its grid."""
+        from placetui.tui.dialogs.new_file import NewFileScreen
+
+        if not await self.may_leave_file():
+            return
+        wanted = await self.push_screen_wait(NewFileScreen(self.options.new, self.options.ascii))
+        if wanted is None:
+            self._nothing_opened()
+            return
+        self.cluster.job = ""
+        self.show(await in_thread(lambda: Session.of_text(wanted.file, wanted.text, self._request), "new"), new=True)
+
+    @work
+    async def export(self) -> None:
+        """Save the grid as text or SVG."""
+        from placetui.tui.dialogs.ask import AskScreen
+
         main = self.main
-        if main is None or self._holds(event):
+        if main is None:
             return
-        back = main.session.old and not main.editor.dirty  # it may be there again, as it was
-        if not (back or main.editor.changed_on_disk()):
-            return
-        main.settle()
-        if main.editor.dirty:
-            self.notify("the file changed on disk: saving will ask what to do", severity="warning", markup=False)
+        stem = os.path.splitext(os.path.basename(main.workspace.session.file))[0] or "grid"
+        question = "File name; .svg draws a picture, anything else text."
+        name = await self.push_screen_wait(AskScreen("export", question, f"{stem}.svg"))
+        if name is not None:
+            self.write_new(name, main.exported(name.endswith(".svg")))
+
+    @work
+    async def shot(self) -> None:
+        """Save a picture of the whole screen."""
+        from placetui.tui.dialogs.ask import AskScreen
+        from placetui.tui.shot import stable
+
+        file = self.session.file if self.session is not None else ""
+        svg = stable(self.export_screenshot(title=file or self.title, simplify=True))
+        stem = os.path.splitext(os.path.basename(file))[0] or "placetui"
+        name = await self.push_screen_wait(AskScreen("Save a picture", "File name:", f"{stem}-screen.svg"))
+        if name is not None:
+            self.write_new(name, svg)
+
+    def write_new(self, name: str, content: str) -> None:
+        """Write a file that is not there yet, and say how that went."""
+        try:
+            path = os.path.expanduser(name)
+            file = open(path, "x", encoding="utf-8")  # noqa: SIM115
+            try:
+                with file:
+                    file.write(content)
+            except (OSError, ValueError):
+                with suppress(OSError):
+                    os.unlink(path)  # half a file is none, and would be in the way
+                raise
+        except FileExistsError:
+            self.notify(f"{name} is there already: choose another name", severity="error", markup=False)
+        except (OSError, ValueError) as error:  # ValueError: no file can have that name
+            reason = error.strerror if isinstance(error, OSError) else error
+            self.notify(f"{name} cannot be written: {reason}", severity="error", markup=False)
         else:
-            self._plan(main.session.reread)
+            self.notify(f"saved {name}", markup=False)
 
-    def on_save_actions_edited(self) -> None:
-        """What was being planned is out of date; the live picture follows when the user rests."""
-        self._planning += 1
-        for held in self._held.values():
-            # It was the newest if its number is followed by this one; whether the text is still the same is seen later.
-            self.post_message(replace(held, number=held.number + 1) if isinstance(held, Planned) else FileChanged())
-        self._held.clear()
-        if self._rest is not None:
-            self._rest.stop()
-        self._rest = self.set_timer(FOLLOW_AFTER, self._follow_edits, name="follow edits")
+    # Leaving
 
-    def on_save_actions_saved_as(self, event: MainScreen.SavedAs) -> None:
-        """From now on, it is about another file."""
-        self._watch_file(event.path)
-        self.options.remember("recent", event.path)
-        if self.main is not None:
-            self._tell_others(self.main.editor)
+    async def action_quit(self) -> None:
+        """Textual's own key for it."""
+        self.quit()
 
-    def _follow_edits(self) -> None:
-        session = self.session
-        if session is not None and session.plan is not self._connected:
-            self._connect(session.plan)
+    @work
+    async def quit(self) -> None:
+        """Leave, once nothing is unsaved and nothing has to be taken down."""
+        if await self.may_leave_file() and await self.cluster.may_end():
+            self.leave()
 
-    def on_planned(self, event: Planned) -> None:
-        if event.number != self._planning or self._holds(event) or event.text != self._text():
+    def interrupt(self) -> None:
+        """Leave at once; what is being launched is asked about the first time."""
+        launch = self.cluster.launched
+        if launch is None or not launch.under_way or self.cluster.hurried:
+            self.leave()
             return
-        other_plan = self.session is None or event.session.plan is not self.session.plan
-        self._opened = event.session
-        if self.main is not None:
-            if event.session.text != self.main.editor.history.text:
-                self.main.editor.reread(event.session)
-            if other_plan:
-                self.main.observation = None
-            self.main.show_session(event.session)
-        if other_plan:
-            self._connect(event.session.plan)
-
-    # What the user does
-
-    def action_what_if(self) -> None:
-        session = self.session
-        if session is None or not session.plan.nodes or self.is_record():
-            return
-        plan = session.plan
-        now = WhatIf(len(plan.nodes), max(node.gpus for node in plan.nodes), session.wishes.mode, self._layout)
-        self.push_screen(WhatIfScreen(now, modes=plan.mode != "slime"), self._tried)
-
-    def _tried(self, wanted: WhatIf | None) -> None:
-        session = self.session
-        if wanted is None or session is None:
-            return
-        nodes = session.plan.nodes
-        same = wanted.nodes == len(nodes) and wanted.gpus == max((node.gpus for node in nodes), default=0)
-        wishes = replace(session.wishes, mode=wanted.mode, overrides=session.asked.overrides)
-        if not same:
-            wishes = replace(wishes, nodes=(Node(wanted.gpus),) * wanted.nodes, topology_source="flag")
-        rearranged = wanted.layout is not None and wanted.layout != self._layout
-        self._layout = wanted.layout
-        if rearranged and wanted.layout is not None:
-            self.notify(ADVICE[wanted.layout], title=wanted.layout, timeout=12, markup=False)
-        self._plan(lambda: arranged(session, wishes, wanted.layout, wanted.nodes))
-
-    def action_reload(self) -> None:
-        if self.session is not None and not self.is_record():
-            self._layout = None
-            session = replace(self.session, wishes=self.session.asked)
-            unsaved = self.main is not None and self.main.editor.dirty
-            self._plan((lambda: session.wish(session.asked)) if unsaved else session.reread)
-
-    def action_next_theme(self) -> None:
-        names = [theme.name for theme in self._themes] or list(self.available_themes)
-        self.theme = names[(names.index(self.theme) + 1) % len(names) if self.theme in names else 0]
-        self.notify(f"theme {self.theme}", timeout=2, markup=False)
-
-    def action_help(self) -> None:
-        self.push_screen(HelpScreen(self.options.keys, self.options.ascii))
-
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The command palette: our actions, and the themes."""
-        owners = {"app": self, "screen": screen, "grid": getattr(screen, "grid", None)}
-        for action in ACTIONS:
-            owner = owners[action.scope]
-            method = getattr(owner, f"action_{action.id}", None)
-            if action.palette and method is not None:
-                yield SystemCommand(action.label, action.help, method)
-        for name in self.available_themes:
-            yield SystemCommand(f"theme {name}", "Change the colours.", lambda name=name: setattr(self, "theme", name))
+        self.cluster.hurried = True
+        self.notify("ctrl+c again leaves without waiting", markup=False)
+        self.quit()

@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from placetui.document import Document, DocumentError, Wishes
+from placetui.document import Document, DocumentError, PlanRequest
+from placetui.frameworks.registry import modes
 from placetui.observe.model import Observation
+from placetui.observe.owners import is_other
 from placetui.placement.recorded import plan_from_dict
-from placetui.placement.settings import MODES
 from placetui.placement.topology import Node
+from placetui.placement.wording import listing
 from placetui.tui.session import Session
 
 
@@ -22,7 +24,7 @@ class Job:
 
     name: str
     state: str
-    """`running`, `incomplete` or `degraded`."""
+    """As `placetui ps` has it."""
 
     file: str = ""
     created: float = 0.0
@@ -30,6 +32,11 @@ class Job:
 
     alive: int = 0
     world_size: int = 0
+    owner: str = ""
+    """`user@host` that started it; empty where nobody knows."""
+
+    entrypoint: str = ""
+    """Command line of a job that placetui did not launch, without secrets."""
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> Job:
@@ -41,13 +48,32 @@ class Job:
             float(value.get("created") or 0.0),
             sum(one["alive"] for one in groups.values()),
             sum(one["world_size"] for one in groups.values()),
+            str(value.get("owner") or ""),
+            str(value.get("entrypoint") or ""),
         )
 
 
-def session_of(name: str, told: Mapping[str, Any]) -> Session:
-    """A job as something that can be looked at.
+def stopped_words(job: str, outcome: Mapping[str, Any]) -> str:
+    """How to report that a job was stopped, with what may still run on nodes that do not answer."""
+    silent = [
+        f"{one['node']} does not answer: {listing(one['ranks']) or 'something of it'} may still run there"
+        for one in outcome.get("silent") or ()
+    ]
+    left = [f"detached actors outlive it: {listing(outcome['left'])}"] if outcome.get("left") else []
+    return "; ".join([f"stopped {job}", *left, *silent])
 
-    Its file, where that is here and still gives the recorded plan; else the plan as it was recorded.
+
+def confirmation(question: str, name: str, owner: str) -> tuple[str, str]:
+    """The question before something ends, and what must be typed: for somebody else's job also whose it is."""
+    if not is_other(owner):
+        return question, name
+    return f"{question} It belongs to {owner}.", f"{owner.partition('@')[0]}/{name}"
+
+
+def session_of(name: str, told: Mapping[str, Any]) -> Session:
+    """A job as something that can be opened.
+
+    Its file, where that is here and still gives the recorded plan; else the recorded plan.
 
     Args:
         name: Of the job.
@@ -56,21 +82,23 @@ def session_of(name: str, told: Mapping[str, Any]) -> Session:
     Raises:
         ValueError: there is no plan in it.
     """
+    if configuration := told.get("configuration"):
+        return _running_session(configuration)
     recorded: Mapping[str, Any] = told.get("plan") or {}
     if not recorded.get("components"):
         raise ValueError(f"the record of `{name}` has no plan")
     nodes: Sequence[Mapping[str, Any]] = told.get("nodes") or ()
     file = str((told.get("job") or {}).get("file") or "")
     mode = recorded.get("mode")
-    wishes = Wishes(
+    plan_request = PlanRequest(
         tuple(Node(int(one["gpus"]), name=str(one.get("host") or ""), ip=str(one.get("ip") or "")) for one in nodes)
         or None,
         "ray",
-        mode if mode in MODES else None,
+        mode if mode in modes() else None,
     )
     if os.path.isfile(file):
         try:
-            session = Session.open(file, wishes)
+            session = Session.open(file, plan_request)
         except DocumentError:
             pass
         else:
@@ -78,9 +106,19 @@ def session_of(name: str, told: Mapping[str, Any]) -> Session:
                 return session
     plan = plan_from_dict(recorded, nodes)
     plan = replace(plan, topology_source="ray")
-    text = f"# The plan of job {name} as it was recorded when it was launched.\n# Its file"
+    text = f"# The plan of job {name} as recorded at launch.\n# Its file"
     text += f" {json.dumps(file)} is not here, or says something else by now.\n" if file else " is not known.\n"
-    return Session(file or name, Document(text, file or name), plan, (), wishes, wishes, recorded=True)
+    return Session(file or name, Document(text, file or name), plan, (), plan_request, plan_request, recorded=True)
+
+
+def _running_session(configuration: Mapping[str, Any]) -> Session:
+    """A job that placetui did not launch: the file that its command line names, or one that says the same."""
+    overrides = tuple((tuple(path), value) for path, value in configuration.get("overrides") or ())
+    request = PlanRequest(overrides=overrides)
+    file = str(configuration["file"])
+    if os.path.isfile(file):
+        return Session.open(file, request)
+    return Session.of_text(file, str(configuration["text"]), request)
 
 
 def nodes_of(observation: Observation) -> tuple[Node, ...]:

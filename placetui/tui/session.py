@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from placetui.document import Document, DocumentError, Wishes, plan_document
-from placetui.document.edit import Edited
-from placetui.document.picture_file import picture_text
-from placetui.document.planning import NO_WISHES
+from placetui.document import Document, DocumentError, PlanRequest, plan_document
+from placetui.document.draft import Draft
+from placetui.document.edit import Edited, write
+from placetui.document.planning import DEFAULT_REQUEST
 from placetui.document.splice import difference
-from placetui.observe.model import Observation
-from placetui.observe.picture import picture_of
-from placetui.placement.layouts import Layout, arrange
+from placetui.frameworks.planner import Planner
+from placetui.frameworks.registry import framework_of
+from placetui.placement.config.settings import SECTION
+from placetui.placement.edits import Change, EditRefused, Refusal, RemoveComponent, SetRule
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Path, Problem
-from placetui.placement.topology import Node
+from placetui.placement.topology import CLUSTER, Node
+
+if TYPE_CHECKING:
+    from placetui.frameworks.new_job import Layout
+    from placetui.observe.model import Observation
 
 PICTURE = "cluster.yaml"
 """What the file of a cluster as it is would be called."""
@@ -38,9 +43,9 @@ class Session:
     problems: tuple[Problem, ...]
     """Of the text as it is now."""
 
-    wishes: Wishes = NO_WISHES
-    asked: Wishes = NO_WISHES
-    """What was asked for when the file was opened; `wishes` may try something else."""
+    plan_request: PlanRequest = DEFAULT_REQUEST
+    asked: PlanRequest = DEFAULT_REQUEST
+    """What was asked for when the file was opened; `plan_request` may try something else."""
 
     old: bool = False
     """Whether the file has moved on and cannot be resolved: `plan` is of an earlier text."""
@@ -55,32 +60,34 @@ class Session:
     """Whether the text tells the cluster as it is: there is no file, and nothing can differ from it."""
 
     @classmethod
-    def open(cls, file: str, wishes: Wishes) -> Session:
+    def open(cls, file: str, plan_request: PlanRequest) -> Session:
         """Read a file.
 
         Raises:
             DocumentError: it cannot be read.
         """
+        plan_request = replace(plan_request, planner=Planner())
         document = Document.from_file(file)
-        plan = plan_document(document, wishes)
-        return cls(file, document, plan, tuple(plan.problems), wishes, wishes)
+        plan = plan_document(document, plan_request)
+        return cls(file, document, plan, tuple(plan.problems), plan_request, plan_request)
 
     @classmethod
-    def of_text(cls, file: str, text: str, wishes: Wishes) -> Session:
+    def of_text(cls, file: str, text: str, plan_request: PlanRequest) -> Session:
         """A text that is not in its file yet."""
+        plan_request = replace(plan_request, planner=Planner())
         document = Document(text, file)
-        plan = plan_document(document, wishes)
-        return cls(file, document, plan, tuple(plan.problems), wishes, wishes)
+        plan = plan_document(document, plan_request)
+        return cls(file, document, plan, tuple(plan.problems), plan_request, plan_request)
 
     @classmethod
     def of_observation(cls, observation: Observation) -> Session:
         """The cluster as it is, without a file."""
-        session = cls.of_text(PICTURE, picture_text(picture_of(observation)), NO_WISHES)
+        session = cls.of_text(PICTURE, _picture_text(observation), DEFAULT_REQUEST)
         return replace(session, pictured=True)
 
     def followed(self, observation: Observation) -> Session:
-        """The cluster as it is now; the same session if it is as it was."""
-        text = picture_text(picture_of(observation))
+        """The cluster as it is now; the same session if nothing changed."""
+        text = _picture_text(observation)
         return self if text == self.text else Session.of_observation(observation)
 
     def reread(self) -> Session:
@@ -91,19 +98,19 @@ class Session:
             document = Document.from_file(self.file)
         except DocumentError as error:
             return replace(self, problems=tuple(error.problems), old=True)
-        return self._with(document, self.wishes)
+        return self._with(document, self.plan_request)
 
-    def wish(self, wishes: Wishes) -> Session:
+    def wish(self, plan_request: PlanRequest) -> Session:
         """The same text under other assumptions; what is wrong with a broken one stays wrong under all of them."""
-        plan = plan_document(self.document, wishes)
+        plan = plan_document(self.document, plan_request)
         problems = self.problems if self.old else tuple(plan.problems)
-        return replace(self, plan=plan, problems=problems, wishes=wishes)
+        return replace(self, plan=plan, problems=problems, plan_request=plan_request)
 
     def with_text(self, text: str) -> Session:
         """Another text of the same file, as it is being edited; only the section that changed is read again."""
         current = self.written or self.document
         splice = difference(current.text, text)
-        return self if splice is None else self._with(current.change([splice]), self.wishes)
+        return self if splice is None else self._with(current.change([splice]), self.plan_request)
 
     def edited(self, edited: Edited) -> Session:
         """After an edit that was tried out."""
@@ -118,8 +125,8 @@ class Session:
             pictured=False,
         )
 
-    def _with(self, document: Document, wishes: Wishes) -> Session:
-        plan = plan_document(document, wishes)
+    def _with(self, document: Document, plan_request: PlanRequest) -> Session:
+        plan = plan_document(document, plan_request)
         problems = tuple(plan.problems)
         if any(problem.blocking for problem in problems) and not self.broken:
             return replace(self, problems=problems, old=True, written=document, pictured=False)
@@ -128,7 +135,7 @@ class Session:
             document=document,
             plan=plan,
             problems=problems,
-            wishes=wishes,
+            plan_request=plan_request,
             old=False,
             written=None,
             pictured=False,
@@ -136,8 +143,8 @@ class Session:
 
     def on_nodes(self, nodes: tuple[Node, ...]) -> Session:
         """The same text on the nodes of a cluster, as if they had been asked for."""
-        wishes = replace(self.asked, nodes=nodes, topology_source="ray")
-        return replace(self.wish(wishes), asked=wishes)
+        plan_request = replace(self.asked, nodes=nodes, topology_source="ray")
+        return replace(self.wish(plan_request), asked=plan_request)
 
     @property
     def broken(self) -> bool:
@@ -150,10 +157,13 @@ class Session:
 
     @property
     def warnings(self) -> int:
-        return len(self.problems) - self.errors
+        return sum(problem.severity == "warning" for problem in self.problems)
 
     def locate(self, path: Path) -> tuple[int, int] | None:
-        """Line and column of a value in `text`."""
+        """Line and column of a value in `text`; None for what is only tried and not written there."""
+        tried = self.plan_request.overrides if self.tried else ()
+        if any(path[: len(other)] == other for other, _ in tried):
+            return None
         return (self.written or self.document).locate(path)
 
     @property
@@ -164,23 +174,68 @@ class Session:
     @property
     def tried(self) -> bool:
         """Whether something is tried that the file does not say."""
-        return self.wishes != self.asked
+        return self.plan_request != self.asked
 
 
-def arranged(session: Session, wishes: Wishes, layout: Layout | None, nodes: int) -> Session:
-    """The session under other wishes; a topology of another size also changes the file's number of nodes."""
-    overrides: list[Any] = list(wishes.overrides)
-    if session.plan.mode != "slime" and wishes.nodes is not None:
-        overrides.append((("cluster", "num_nodes"), nodes))
-    plain = session.wish(replace(wishes, overrides=tuple(overrides)))
-    if layout is None:
+def _picture_text(observation: Observation) -> str:
+    """The file of a cluster as it is."""
+    from placetui.document.new_file import picture_text
+    from placetui.observe.picture import picture_of
+
+    return picture_text(picture_of(observation))
+
+
+def arranged(session: Session, plan_request: PlanRequest, layout: Layout | None, nodes: int) -> Session:
+    """The session for another request; a topology of another size also changes the file's number of nodes."""
+    overrides: list[Any] = list(plan_request.overrides)
+    framework = framework_of(session.plan)
+    if plan_request.nodes is not None:
+        overrides += framework.resize(nodes)
+    plain = session.wish(replace(plan_request, overrides=tuple(overrides)))
+    if layout is None or framework.arrange is None:
         return plain
-    overrides += [(_spelled(path, session.document), value) for path, value in arrange(plain.plan, layout)]
-    return session.wish(replace(wishes, overrides=tuple(overrides)))
+    overrides += framework.arrange(plain.plan, layout, session.document.config)
+    return session.wish(replace(plan_request, overrides=tuple(overrides)))
 
 
-def _spelled(path: Path, document: Document) -> Path:
-    """A path as the file spells it: slime's arguments have dashes or underscores."""
-    section = document.config["slime"] if path[0] == "slime" and "slime" in document.config else None
-    names = section if isinstance(section, Mapping) else ()
-    return (path[0], *(next((one for one in names if str(one).replace("-", "_") == name), name) for name in path[1:]))
+def what_if_applied(session: Session) -> Session | Refusal:
+    """The session with what is tried written into its text."""
+    tried, asked = session.plan_request, session.asked
+    if tried.nodes != asked.nodes:
+        asked = replace(asked, nodes=None, topology_source=DEFAULT_REQUEST.topology_source)
+    plain = session.wish(session.asked).plan
+    draft = Draft(session.document)
+    try:
+        for path, value in tried.overrides[len(session.asked.overrides) :]:
+            if path == framework_of(plain).rules_at:
+                draft = _with_rules(draft, plain, value)
+            else:
+                draft.put(path, value)
+        if tried.nodes is not None and tried.nodes != session.asked.nodes:
+            sizes = {"nodes": len(tried.nodes), "gpus_per_node": max(node.gpus for node in tried.nodes)}
+            draft.put((SECTION, "topology"), sizes)
+        if tried.mode != session.asked.mode:
+            asked = replace(asked, mode=None)
+            draft.put((SECTION, "mode"), tried.mode or plain.mode)
+    except EditRefused as refused:
+        return refused.refusal
+    applied = replace(session, plan_request=asked, asked=asked)._with(draft.document, asked)
+    if applied.old or applied.broken:
+        problem = next(one for one in applied.problems if one.blocking)
+        return Refusal(problem.message, problem.hint)
+    return applied
+
+
+def _with_rules(draft: Draft, before: Plan, rules: Mapping[str, Any]) -> Draft:
+    """The rules of an arrangement, each in the place where the file has that component's."""
+    changes: list[Change] = []
+    for name, component in before.components.items():
+        rule = rules.get(name)
+        if rule is None:
+            changes.append(RemoveComponent(name))
+        elif isinstance(rule, str) and rule != component.rule.text.strip():
+            changes.append(SetRule(name, rule, None if component.rule.groups == (CLUSTER,) else (CLUSTER,)))
+    written = write(draft.document, changes)
+    if isinstance(written, Refusal):
+        raise EditRefused(written.reason, written.hint)
+    return written

@@ -1,8 +1,8 @@
-"""Who may come in. textual-serve lets everybody in, so this stands in front of all it offers.
+"""Access control. textual-serve lets everybody in, so this guards everything it offers.
 
-The token is in the address once. The page that it opens leaves a cookie and goes on to an address without the token,
-so that the token is in no history, no log and no Referer. Cookies do not know ports, and a page of another local
-server counts as the same site: what opens a socket must also come from this very origin.
+The token is in the address once. The page that it opens sets a cookie and redirects to an address without the token, so
+that it appears in no history, log or Referer. Cookies ignore ports, and a page of another local server counts as the
+same site: a socket must also come from this very origin.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-"""Of every answer, also of refusals: nothing is kept, framed, or loaded from anywhere else."""
+"""Of every response, also of refusals: nothing is cached, framed, or loaded from anywhere else."""
 
-# Not a redirect: where somebody clicked the address on another site, the browser would follow it without the cookie.
+# Not an HTTP redirect: after a click on another site, the browser would follow it without the cookie.
 _WELCOME = """<!DOCTYPE html>
 <meta charset="utf-8"><title>placetui</title><link rel="icon" href="data:,">
 <meta http-equiv="refresh" content="0; url=/">
@@ -41,15 +41,15 @@ _WELCOME = """<!DOCTYPE html>
 
 
 class Guard:
-    """A token, and what it opens."""
+    """Lets requests with the token in, and refuses all others."""
 
     def __init__(self) -> None:
         self.token = secrets.token_urlsafe(32)
         self.cookie = f"placetui-{secrets.token_hex(4)}"
-        """Its own name for each server: a browser keeps one set of cookies for all ports of a host."""
+        """A name per server: a browser keeps one set of cookies for all ports of a host."""
 
     def protect(self, app: web.Application) -> None:
-        """Stand in front of everything in an app, also of what is not there."""
+        """Check every request to an app, also for paths that do not exist."""
         app.middlewares.append(self._check)
         app.on_response_prepare.append(_harden)
 
@@ -73,7 +73,7 @@ class Guard:
 
 
 def _is_own_page(request: web.Request) -> bool:
-    """Browsers say which page opens a socket; only ours may."""
+    """Browsers send the origin of the page that opens a socket; only ours may."""
     return urlsplit(request.headers.get("Origin", "")).netloc == request.host
 
 

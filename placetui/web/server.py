@@ -19,21 +19,21 @@ from placetui.web.guard import Guard
 from placetui.web.tab import Tab
 
 _HEARTBEAT = 15.0
-"""Seconds between two questions whether a browser is still there."""
+"""Seconds between pings to the browser."""
 
 _PATIENCE = 10.0
-"""Seconds that open tabs have at the end: more than a dashboard is given to leave."""
+"""Seconds for open tabs to close at shutdown: more than a dashboard has to quit."""
 
 _PAGE_FILES = {"start.js": "text/javascript", "page.css": "text/css"}
 
 
 class CannotServe(Exception):
-    """There is nothing to listen on, as a sentence."""
+    """The server cannot listen; the message says why."""
 
 
 @dataclass(eq=False)
 class Tabs(Server):
-    """Everything that a browser may ask for, once it may ask."""
+    """The page, its files, and a socket per tab."""
 
     arguments: Sequence[str]
     """Of the dashboards."""
@@ -41,13 +41,13 @@ class Tabs(Server):
     title: str
     sockets: set[web.WebSocketResponse] = field(default_factory=set)
     endings: set[asyncio.Task[None]] = field(default_factory=set)
-    """Dashboards that are on their way out."""
+    """Dashboards that are quitting."""
 
     def __post_init__(self) -> None:
         super().__init__("placetui", title=self.title)
 
     def app(self, guard: Guard) -> web.Application:
-        """Everything, behind the guard."""
+        """All routes, behind the guard."""
         app = web.Application()
         guard.protect(app)
         app.router.add_get("/", self.handle_index)
@@ -71,7 +71,7 @@ class Tabs(Server):
         return web.Response(text=_read(name), content_type=_PAGE_FILES[name])
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """A tab, as long as it is open."""
+        """Serve a tab for as long as it is open."""
         socket = web.WebSocketResponse(heartbeat=_HEARTBEAT)
         await socket.prepare(request)
         self.sockets.add(socket)
@@ -80,7 +80,7 @@ class Tabs(Server):
             await tab.start(to_int(request.query.get("width", ""), 80), to_int(request.query.get("height", ""), 24))
             await self._process_messages(socket, tab)
         except (AssertionError, LookupError, TypeError, ValueError):
-            await socket.close(code=WSCloseCode.UNSUPPORTED_DATA)  # nothing that our page would say
+            await socket.close(code=WSCloseCode.UNSUPPORTED_DATA)  # our page sends no such thing
         finally:
             self.sockets.discard(socket)
             ending = asyncio.create_task(tab.stop())
@@ -104,10 +104,10 @@ async def serve(arguments: Sequence[str], title: str, host: str, port: int, list
         title: Of the page.
         host: To listen on.
         port: To listen on; 0 for a free one.
-        listening: Told the address with the token as soon as it works.
+        listening: Called with the address and its token as soon as it works.
 
     Raises:
-        CannotServe: as long as nobody has been told.
+        CannotServe: before `listening` is called.
     """
     guard = Guard()
     # No access log: it would hold the token.
@@ -136,7 +136,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _authority(host: str, port: int) -> str:
-    """What to write into an address; any host is this one, by its name."""
+    """The host and port of an address; for the unspecified host, the name of this machine."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -148,14 +148,14 @@ def _authority(host: str, port: int) -> str:
 
 def _why(host: str, port: int, problem: BaseException) -> str:
     if isinstance(problem, socket.gaierror):
-        return f"there is no host `{host}`"
+        return f"unknown host `{host}`"
     number = problem.errno if isinstance(problem, OSError) else None
     if number == errno.EADDRINUSE:
-        return f"somebody else listens on port {port} of {host}"
+        return f"port {port} of {host} is in use"
     if number == errno.EADDRNOTAVAIL:
-        return f"`{host}` is no address of this machine"
+        return f"`{host}` is not an address of this machine"
     if number == errno.EACCES:
-        return f"port {port} is not for ordinary users"
+        return f"port {port} needs more privileges"
     return f"cannot listen on port {port} of {host}: {problem}"
 
 

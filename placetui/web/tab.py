@@ -1,4 +1,4 @@
-"""One tab: a dashboard of its own, which ends with the tab."""
+"""One tab: its own dashboard process, which ends with the tab."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from aiohttp import web
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
-DRIVER = "placetui.tui.web_driver:TabDriver"
+DRIVER = "placetui.tui.terminal.web_driver:TabDriver"
 
 GRACE = 5.0
-"""Seconds that a dashboard has to leave."""
+"""Seconds that a dashboard has to quit."""
 
-# The dashboard and nothing else: a file may have the name of a command.
+# Always the dashboard: a file may have the name of a command.
 _BOOT = """
 import json, sys
 _, path, *arguments = sys.argv
 sys.path = json.loads(path)
-from placetui.cli.app import run
-sys.exit(run(arguments))
+from placetui.cli.main import execute
+from placetui.cli.parser import program_parser
+sys.exit(execute(program_parser().parse_args(arguments)))
 """
 
 
@@ -38,13 +39,13 @@ def dashboard_command(arguments: Sequence[str]) -> list[str]:
 class Tab(AppService):
     """A dashboard process behind a socket.
 
-    textual-serve starts it through a shell, leaves it alone when it hangs or when the socket breaks first, and says
-    nothing to the browser when it ends without a word: here it is certain to end, and the browser is told.
+    textual-serve starts it through a shell, leaves it running when it hangs or the socket breaks first, and does not
+    notify the browser when it exits silently. Here it always ends, and the browser learns of it.
     """
 
     def __init__(self, arguments: Sequence[str], socket: web.WebSocketResponse, downloads: DownloadManager) -> None:
         async def send_bytes(data: bytes) -> None:
-            # What comes after the browser has gone is read nevertheless, or the dashboard would wait for us for ever.
+            # Read also after the browser has gone, or the dashboard would block on a full pipe.
             with suppress(ConnectionError, RuntimeError):
                 await socket.send_bytes(data)
 
@@ -59,7 +60,7 @@ class Tab(AppService):
         self._arguments = arguments
 
     def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
-        # The browser knows every character, whatever this machine's locale says.
+        # The browser shows every character, whatever the locale of this machine.
         return {**super()._build_environment(width, height), "TEXTUAL_DRIVER": DRIVER, "PYTHONIOENCODING": "utf-8"}
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
@@ -79,7 +80,7 @@ class Tab(AppService):
         await self.remote_close()
 
     async def stop(self) -> None:
-        """End the dashboard: at its own pace, or else without asking."""
+        """Ask the dashboard to quit, and kill it after a while."""
         process, self._process = self._process, None
         if process is None:
             return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from placetui import (
     PlacementMode,
     Plan,
 )
+from placetui.frameworks.planner import Planner
 
 HETEROGENEOUS = """\
 cluster:
@@ -440,3 +442,74 @@ def test_the_plan_of_a_slime_file_as_json() -> None:
     assert (told["mode"], told["placement_mode"]) == ("slime", None)
     assert json.loads(json.dumps(told)) == told
     assert {name: one["world_size"] for name, one in told["components"].items()} == {"actor": 4, "rollout": 4}
+
+
+# A plan is a value
+
+
+def test_changing_a_list_of_one_plan_changes_no_other() -> None:
+    planner = Planner()
+    config = config_of({"actor": "0-7", "agent": {"node_group": "node", "placement": "all"}})
+    before, again = (planner.plan(config, nodes=[Node(8)]) for _ in range(2))
+    shown = again.to_dict()
+    for component in before.components.values():
+        component.placements[0].visible_accelerators.append("99")
+        component.placements[0].local_hardware_ranks.clear()
+    before.problems.clear()
+    before.to_dict()["components"]["actor"]["placements"][0]["visible_accelerators"].append("99")
+    assert again.to_dict() == planner.plan(config, nodes=[Node(8)]).to_dict() == shown
+
+
+def test_what_a_plan_holds_cannot_be_changed() -> None:
+    plan = placetui.resolve(config_of({"actor": "0-7"}), [Node(8)])
+    changes: list[Callable[[], object]] = [
+        lambda: plan.components.pop("actor"),  # type: ignore[attr-defined]
+        lambda: plan.topology.groups.clear(),  # type: ignore[attr-defined]
+        lambda: plan.nodes[0].hardware.update(arm=1),  # type: ignore[attr-defined]
+        lambda: plan.components["actor"].placements.append(None),  # type: ignore[attr-defined]
+        lambda: setattr(plan, "mode", "component"),
+    ]
+    for change in changes:
+        with pytest.raises((AttributeError, FrozenInstanceError)):
+            change()
+
+
+def test_a_list_of_groups_that_cannot_be_resolved_is_reported_once() -> None:
+    config = config_of({"actor": {"node_group": ["${nowhere}"], "placement": "0-7"}})
+    with pytest.raises(PlacementError) as error:
+        placetui.resolve(config, [Node(8)])
+    assert [problem.rule for problem in error.value.problems] == ["interpolation"]
+
+
+# What the model-parallel class also tells
+
+
+def test_sizes_of_model_parallel_roles() -> None:
+    config = config_of({"actor": "0-3", "rollout": "4-5", "inference": "6-7", "reward": "0-3"}) | {
+        "actor": {"model": {"tensor_model_parallel_size": 2}},
+        "rollout": {"tensor_parallel_size": 2},
+        "algorithm": {"recompute_logprobs": True},
+    }
+    placement = ModelParallelComponentPlacement(config, Cluster(nodes=[Node(8)]))
+    assert (placement.is_disaggregated, placement.is_pipeline) == (True, True)
+    assert (placement.is_collocated, placement.is_auto) == (False, False)
+    assert placement.has_dedicated_inference
+    assert placement.has_dedicated_inference_for_role("actor")
+    assert not placement.has_dedicated_inference_for_role("critic")
+    with pytest.raises(PlacementError):
+        placement.has_dedicated_inference_for_role("reward")
+    sizes = {
+        name: getattr(placement, f"{name}_size")
+        for role in ("actor", "inference", "rollout")
+        for name in (f"{role}_tp", f"{role}_dp", f"{role}_world")
+    }
+    assert list(sizes.values()) == [2, 2, 4, 2, 1, 2, 2, 1, 2]
+    assert (placement.actor_pp_size, placement.inference_pp_size, placement.reward_world_size) == (1, 1, 4)
+    assert (placement.critic_world_size, placement.critic_inference_world_size) == (0, 0)
+
+
+def test_components_that_share_a_key_share_their_strategy() -> None:
+    config = config_of({"actor,rollout": "0-3", "env": "4-7"})
+    placement = HybridComponentPlacement(config, Cluster(nodes=[Node(8)]))
+    assert placement.get_strategy("actor") is placement.get_strategy("rollout")
+    assert placement.get_strategy("actor") is not placement.get_strategy("env")

@@ -233,3 +233,12 @@ def test_the_same_device_twice_through_overlapping_groups() -> None:
     with pytest.raises(PlacementError) as caught:
         FlexiblePlacementStrategy([[0, 2]], ["a", "b"]).get_placement(cluster)
     assert caught.value.problems[0].rule == "process_duplicate_hardware"
+
+
+def test_a_packed_process_over_a_gpu_and_a_robot_mixes_hardware() -> None:
+    arms = {"type": "Franka", "configs": [{"node_rank": 0, "robot_ip": "10.0.0.9"}]}
+    groups = [{"label": "gpus", "node_ranks": 0}, {"label": "arms", "node_ranks": 0, "hardware": arms}]
+    cluster = Cluster(cluster_cfg={"num_nodes": 1, "node_groups": groups}, nodes=[Node(4)])
+    with pytest.raises(PlacementError) as error:
+        PackedPlacementStrategy(3, 4, 2, node_group=["gpus", "arms"]).get_placement(cluster)
+    assert [problem.rule for problem in error.value.problems] == ["process_mixed_hardware"]

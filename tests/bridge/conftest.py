@@ -14,8 +14,8 @@ import pytest
 from placetui.bridge.client import Bridge
 from placetui.bridge.messages import Message
 from placetui.bridge.process import child_command
-from placetui.observe.layout import Layout, LayoutComponent, LayoutNode
 from placetui.observe.ports import Status, Update
+from placetui.observe.simulation import LayoutComponent, LayoutNode, SimulatedLayout
 
 PATIENCE = 20.0
 """Seconds a test waits at most for what should be there in tenths of one."""
@@ -68,8 +68,8 @@ def notebook() -> Notebook:
 
 
 @pytest.fixture
-def layout() -> Layout:
-    return Layout(
+def layout() -> SimulatedLayout:
+    return SimulatedLayout(
         (LayoutNode("a", "10.0.0.1", 2), LayoutNode("b", "10.0.0.2", 2)),
         (LayoutComponent("actor", "train", tuple((node, (gpu,)) for node in range(2) for gpu in range(2))),),
     )

@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from placetui.bridge.calls import BridgeLost, RequestRefused
-from placetui.bridge.client import CLOSE_GRACE, Bridge
+from placetui.bridge.client import CLOSE_GRACE, Bridge, BridgeLost, RequestRefused
 from placetui.bridge.source import BridgeSource, simulated_source
+from placetui.frameworks.planner import resolve
 from placetui.observe.delta import changed_nodes
-from placetui.observe.layout import Layout
 from placetui.observe.ports import ClusterSource
-from placetui.observe.simulate import SimulationOptions
-from placetui.placement.resolve import resolve
+from placetui.observe.simulation import SimulatedLayout, SimulationOptions
 from tests.bridge.conftest import PATIENCE
 
 if TYPE_CHECKING:
@@ -47,7 +45,7 @@ def requests():
 """
 
 
-def simulation(bridge: Bridge, layout: Layout, interval: float = 0.02) -> BridgeSource:
+def simulation(bridge: Bridge, layout: SimulatedLayout, interval: float = 0.02) -> BridgeSource:
     return BridgeSource(bridge, "simulated", "simulation", {"layout": layout.to_dict()}, interval)
 
 
@@ -56,7 +54,7 @@ def pid_of(bridge: Bridge) -> int:
     return bridge.pid
 
 
-def test_observations_arrive_with_what_changed(open_bridge: Open, notebook: Notebook, layout: Layout) -> None:
+def test_observations_arrive_with_what_changed(open_bridge: Open, notebook: Notebook, layout: SimulatedLayout) -> None:
     source: ClusterSource = simulation(open_bridge(), layout)
     source.start(notebook)
     notebook.wait_for_updates(5)
@@ -79,7 +77,9 @@ def test_a_plan_is_simulated(open_bridge: Open, notebook: Notebook) -> None:
     assert [device.processes[0].component for device in devices] == ["actor"] * 4 + ["rollout"] * 4
 
 
-def test_a_child_that_is_killed_is_told_of_and_replaced(open_bridge: Open, notebook: Notebook, layout: Layout) -> None:
+def test_a_child_that_is_killed_is_told_of_and_replaced(
+    open_bridge: Open, notebook: Notebook, layout: SimulatedLayout
+) -> None:
     bridge = open_bridge()
     simulation(bridge, layout).start(notebook)
     notebook.wait_for_updates(2)
@@ -236,7 +236,7 @@ run({{"failing": Failing}})
         assert notebook.wait_for_message("Error: the GPU is lost").link == "connected"
 
 
-def test_the_interval_changes_while_it_runs(open_bridge: Open, notebook: Notebook, layout: Layout) -> None:
+def test_the_interval_changes_while_it_runs(open_bridge: Open, notebook: Notebook, layout: SimulatedLayout) -> None:
     source = simulation(open_bridge(), layout, interval=600.0)
     source.start(notebook)
     notebook.wait_for_updates(1)
@@ -245,7 +245,7 @@ def test_the_interval_changes_while_it_runs(open_bridge: Open, notebook: Noteboo
     assert source.interval == 0.02
 
 
-def test_a_paused_stream_rests_until_it_goes_on(open_bridge: Open, notebook: Notebook, layout: Layout) -> None:
+def test_a_paused_stream_rests_until_it_goes_on(open_bridge: Open, notebook: Notebook, layout: SimulatedLayout) -> None:
     bridge = open_bridge()
     source = simulation(bridge, layout)
     source.start(notebook)
@@ -261,7 +261,7 @@ def test_a_paused_stream_rests_until_it_goes_on(open_bridge: Open, notebook: Not
     notebook.wait_for_updates(2)
 
 
-def test_a_pause_outlasts_the_child(open_bridge: Open, notebook: Notebook, layout: Layout) -> None:
+def test_a_pause_outlasts_the_child(open_bridge: Open, notebook: Notebook, layout: SimulatedLayout) -> None:
     bridge = open_bridge()
     source = simulation(bridge, layout)
     source.set_paused(True)
@@ -273,7 +273,7 @@ def test_a_pause_outlasts_the_child(open_bridge: Open, notebook: Notebook, layou
     assert notebook.updates == []
 
 
-def test_nothing_is_delivered_after_close(open_bridge: Open, notebook: Notebook, layout: Layout) -> None:
+def test_nothing_is_delivered_after_close(open_bridge: Open, notebook: Notebook, layout: SimulatedLayout) -> None:
     bridge = open_bridge()
     source = simulation(bridge, layout)
     source.start(notebook)
@@ -285,7 +285,7 @@ def test_nothing_is_delivered_after_close(open_bridge: Open, notebook: Notebook,
     assert (len(notebook.updates), len(notebook.statuses)) == told
 
 
-def test_a_subscriber_that_raises_does_no_harm(open_bridge: Open, notebook: Notebook, layout: Layout) -> None:
+def test_a_subscriber_that_raises_does_no_harm(open_bridge: Open, notebook: Notebook, layout: SimulatedLayout) -> None:
     class Clumsy:
         def updated(self, update: object) -> None:
             raise KeyError("clumsy")
@@ -358,7 +358,7 @@ def test_a_child_that_does_not_read_delays_nobody(open_bridge: Open, notebook: N
 
 
 def test_close_leaves_no_process_no_thread_no_descriptor_and_no_empty_log(
-    open_bridge: Open, notebook: Notebook, layout: Layout, tmp_path: Path
+    open_bridge: Open, notebook: Notebook, layout: SimulatedLayout, tmp_path: Path
 ) -> None:
     gc.collect()
     descriptors = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
@@ -426,7 +426,9 @@ def test_close_works_while_stopped_before_start_and_while_waiting_to_try_again(
     assert time.monotonic() - started < NO_WAIT
 
 
-def test_a_subscriber_may_close_from_within_a_call(open_bridge: Open, notebook: Notebook, layout: Layout) -> None:
+def test_a_subscriber_may_close_from_within_a_call(
+    open_bridge: Open, notebook: Notebook, layout: SimulatedLayout
+) -> None:
     bridge = open_bridge()
     source = simulation(bridge, layout)
 
@@ -443,7 +445,7 @@ def test_a_subscriber_may_close_from_within_a_call(open_bridge: Open, notebook: 
     notebook.wait_for_link("closed")
 
 
-def test_the_child_goes_when_the_program_is_killed(tmp_path: Path, layout: Layout, gone: Gone) -> None:
+def test_the_child_goes_when_the_program_is_killed(tmp_path: Path, layout: SimulatedLayout, gone: Gone) -> None:
     program = f"""
 import sys, threading
 sys.path[:] = {sys.path!r}
@@ -479,7 +481,9 @@ def test_the_log_is_private(open_bridge: Open, notebook: Notebook) -> None:
     assert stat.S_IMODE(bridge.log.parent.stat().st_mode) == 0o700
 
 
-def test_without_a_place_for_the_log_the_source_says_so(tmp_path: Path, notebook: Notebook, layout: Layout) -> None:
+def test_without_a_place_for_the_log_the_source_says_so(
+    tmp_path: Path, notebook: Notebook, layout: SimulatedLayout
+) -> None:
     (tmp_path / "file").write_text("")
     with Bridge(tmp_path / "file" / "logs") as bridge:
         simulation(bridge, layout).start(notebook)
@@ -487,7 +491,7 @@ def test_without_a_place_for_the_log_the_source_says_so(tmp_path: Path, notebook
 
 
 def test_a_module_in_the_current_directory_is_not_taken_for_another(
-    open_bridge: Open, notebook: Notebook, layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_bridge: Open, notebook: Notebook, layout: SimulatedLayout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('wrong json')")
     monkeypatch.chdir(tmp_path)

@@ -16,7 +16,7 @@ import pytest
 
 from placetui.bridge.messages import PROTOCOL
 from placetui.bridge.process import child_command
-from placetui.observe.layout import Layout
+from placetui.observe.simulation import SimulatedLayout
 from tests.bridge.conftest import PATIENCE
 
 
@@ -76,7 +76,7 @@ def test_it_says_hello_first(talk: Callable[..., Talk]) -> None:
     assert child.hear("hello") == {"type": "hello", "protocol": PROTOCOL, "pid": child.process.pid}
 
 
-def test_it_streams_what_it_simulates(talk: Callable[..., Talk], layout: Layout) -> None:
+def test_it_streams_what_it_simulates(talk: Callable[..., Talk], layout: SimulatedLayout) -> None:
     child = talk()
     options = {"layout": layout.to_dict(), "options": {"seed": 3}}
     child.say(type="start", id=7, service="simulation", options=options, seconds=0.05)
@@ -85,7 +85,7 @@ def test_it_streams_what_it_simulates(talk: Callable[..., Talk], layout: Layout)
     assert sequences == [0, 1, 2]
 
 
-def test_it_refuses_with_a_reason(talk: Callable[..., Talk], layout: Layout) -> None:
+def test_it_refuses_with_a_reason(talk: Callable[..., Talk], layout: SimulatedLayout) -> None:
     child = talk()
     good = {"service": "simulation", "options": {"layout": layout.to_dict()}, "seconds": 1.0}
     wrong: list[tuple[dict[str, Any], str]] = [
@@ -111,7 +111,7 @@ def test_a_request_that_is_none_is_reported_and_the_next_is_answered(talk: Calla
     assert child.hear("reply")["id"] == 1
 
 
-def test_a_request_that_was_cancelled_in_time_is_not_begun(talk: Callable[..., Talk], layout: Layout) -> None:
+def test_a_request_that_was_cancelled_in_time_is_not_begun(talk: Callable[..., Talk], layout: SimulatedLayout) -> None:
     child = talk()
     child.hear("hello")
     child.say(type="cancel", request=5)

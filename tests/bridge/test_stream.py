@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from placetui.bridge.stream import NODES_PER_MESSAGE, Assembly, Gap, Stream
+from placetui.bridge.stream import NODES_PER_MESSAGE, Gap, StreamReceiver, StreamSender
 from placetui.observe.codec import CodecError
-from placetui.observe.layout import Layout, LayoutComponent, LayoutNode
 from placetui.observe.model import NodeSample, Observation
-from placetui.observe.simulate import Simulation
+from placetui.observe.simulation import LayoutComponent, LayoutNode, SimulatedLayout, Simulation
 
 
 class Clock:
@@ -25,7 +24,7 @@ class Cluster:
     """Simulated, by a clock of our own; takes `takes` seconds to look at."""
 
     def __init__(self, clock: Clock, nodes: int = 2, takes: float = 0.0) -> None:
-        layout = Layout(
+        layout = SimulatedLayout(
             tuple(LayoutNode(f"node{rank}", gpus=1) for rank in range(nodes)),
             (LayoutComponent("actor", "train", tuple((rank, (0,)) for rank in range(nodes))),),
         )
@@ -41,14 +40,14 @@ class Cluster:
         return self.seen[-1]
 
 
-def take(assembly: Assembly, body: dict[str, Any]) -> Observation | None:
+def take(assembly: StreamReceiver, body: dict[str, Any]) -> Observation | None:
     return assembly.take(**json.loads(json.dumps(body)))
 
 
 def test_the_other_side_gets_what_was_seen() -> None:
     clock = Clock()
     cluster = Cluster(clock)
-    stream, assembly = Stream(1, cluster, 1.0, clock), Assembly()
+    stream, assembly = StreamSender(1, cluster, 1.0, clock), StreamReceiver()
     for _ in range(20):
         clock.now += 1.0
         (body,) = stream.observe()
@@ -58,8 +57,8 @@ def test_the_other_side_gets_what_was_seen() -> None:
 def test_a_large_cluster_comes_in_pieces_and_is_shown_when_it_is_whole() -> None:
     clock = Clock()
     cluster = Cluster(clock, nodes=2 * NODES_PER_MESSAGE + 1)
-    assembly = Assembly()
-    *some, last = (take(assembly, body) for body in Stream(1, cluster, 1.0, clock).observe())
+    assembly = StreamReceiver()
+    *some, last = (take(assembly, body) for body in StreamSender(1, cluster, 1.0, clock).observe())
     assert some == [None, None]
     assert last == cluster.seen[-1]
 
@@ -67,7 +66,7 @@ def test_a_large_cluster_comes_in_pieces_and_is_shown_when_it_is_whole() -> None
 def test_after_a_gap_nothing_is_taken_until_all_of_it_comes_again() -> None:
     clock = Clock()
     cluster = Cluster(clock)
-    stream, assembly = Stream(1, cluster, 1.0, clock), Assembly()
+    stream, assembly = StreamSender(1, cluster, 1.0, clock), StreamReceiver()
     bodies = [body for _ in range(4) for body in stream.observe()]
     take(assembly, bodies[0])
     for body in bodies[2:]:
@@ -80,7 +79,7 @@ def test_after_a_gap_nothing_is_taken_until_all_of_it_comes_again() -> None:
 
 def test_after_one_that_cannot_be_read_the_next_is_a_gap() -> None:
     clock = Clock()
-    stream, assembly = Stream(1, Cluster(clock), 1.0, clock), Assembly()
+    stream, assembly = StreamSender(1, Cluster(clock), 1.0, clock), StreamReceiver()
     first, second, third = (next(iter(stream.observe())) for _ in range(3))
     take(assembly, first)
     with pytest.raises(CodecError):
@@ -91,8 +90,8 @@ def test_after_one_that_cannot_be_read_the_next_is_a_gap() -> None:
 
 def test_a_new_stream_begins_anew() -> None:
     clock = Clock()
-    assembly = Assembly()
-    old, new = Stream(1, Cluster(clock, nodes=3), 1.0, clock), Stream(2, Cluster(clock), 1.0, clock)
+    assembly = StreamReceiver()
+    old, new = StreamSender(1, Cluster(clock, nodes=3), 1.0, clock), StreamSender(2, Cluster(clock), 1.0, clock)
     take(assembly, next(iter(old.observe())))
     seen = take(assembly, next(iter(new.observe())))
     assert seen is not None
@@ -104,7 +103,7 @@ def test_a_new_stream_begins_anew() -> None:
 def test_observations_keep_in_step_and_those_missed_are_left_out() -> None:
     clock = Clock()
     cluster = Cluster(clock, takes=0.25)
-    stream = Stream(1, cluster, 1.0, clock)
+    stream = StreamSender(1, cluster, 1.0, clock)
     assert stream.wait() == 0
     list(stream.observe())
     assert stream.wait() == 0.75
@@ -117,7 +116,7 @@ def test_observations_keep_in_step_and_those_missed_are_left_out() -> None:
 
 def test_a_stream_rests_and_goes_on() -> None:
     clock = Clock()
-    stream = Stream(1, Cluster(clock), 10.0, clock)
+    stream = StreamSender(1, Cluster(clock), 10.0, clock)
     list(stream.observe())
     stream.set_interval(None)
     assert stream.wait() is None
@@ -140,7 +139,7 @@ def test_an_observer_that_fails_leaves_the_stream_whole() -> None:
                 raise RuntimeError("not now")
             return seen
 
-    stream, assembly = Stream(1, Moody(), 1.0, clock), Assembly()
+    stream, assembly = StreamSender(1, Moody(), 1.0, clock), StreamReceiver()
     take(assembly, next(iter(stream.observe())))
     with pytest.raises(RuntimeError):
         list(stream.observe())

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from placetui.bridge.calls import RequestRefused
-from placetui.bridge.client import Bridge
+from placetui.bridge.client import Bridge, RequestRefused
 from placetui.bridge.messages import Message
 
 Open = Callable[..., Bridge]

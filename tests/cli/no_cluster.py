@@ -7,8 +7,8 @@ from typing import Any
 
 from placetui.bridge.child import run
 from placetui.bridge.work import Work
-from placetui.runtime.connect import choose
 from placetui.runtime.errors import ClusterError
+from placetui.runtime.gcs.address import choose
 
 
 def ps(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ COMMANDS = {
     "down": ["down", "mine", "--yes"],
     "call": ["call", "mine", "actor", "save"],
     "logs": ["logs", "mine", "actor:0"],
+    "stack": ["stack", "mine", "actor:0"],
     "top": ["top", "--once"],
     "doctor": ["doctor"],
     "serve": ["serve"],

@@ -6,29 +6,12 @@ import json
 
 import pytest
 
-from placetui.cli import main
-from placetui.cli.call import _parse, _Screen
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["job", "actor"],
-        ["job", "actor", "save", "--args", "{"],
-        ["job", "actor", "save", "--args", "3"],
-        ["job", "actor", "save", "--timeout", "0"],
-        ["job", "actor", "save", "--address", "local"],
-    ],
-)
-def test_wrong_usage(arguments: list[str]) -> None:
-    with pytest.raises(SystemExit) as done:
-        main(["call", *arguments])
-    assert done.value.code == 2
+from placetui.cli.commands.cluster.call import Results
+from placetui.cli.parser import parse
 
 
 def test_results_on_stdout_and_the_rest_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    screen = _Screen(_parse(["job", "actor", "save"]))
+    screen = Results(parse(["call", "job", "actor", "save"]))
     screen.show({"step": "result", "component": "actor", "rank": 1, "value": {"loss": 0.5}})
     screen.show({"step": "result", "component": "actor", "rank": 0, "error": "OSError: full", "traceback": ["raise"]})
     assert screen.sum_up({"results": {"1": {"loss": 0.5}}, "failed": {"0": "OSError: full"}, "waiting": [2, 3]}) == 3
@@ -38,12 +21,12 @@ def test_results_on_stdout_and_the_rest_on_stderr(capsys: pytest.CaptureFixture[
         "placetui call: actor:0 failed: OSError: full",
         "  | raise",
         "placetui call: no answer within 60 s from actor:2 and actor:3",
-        "  hint: `save` may still run there; give it longer with --timeout",
+        "  hint: `save` may still run there; wait longer with --timeout",
     ]
 
 
 def test_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
-    screen = _Screen(_parse(["job", "actor", "save", "--json"]))
+    screen = Results(parse(["call", "job", "actor", "save", "--json"]))
     screen.show({"step": "result", "component": "actor", "rank": 0, "value": None})
     assert screen.sum_up({"address": "h:1", "results": {"0": None}, "failed": {}, "waiting": []}) == 0
     assert json.loads(capsys.readouterr().out) == {

@@ -193,29 +193,10 @@ def test_an_override_that_is_none(run: Run, override: str) -> None:
     assert "error[bad_override]" in said.out + said.err
 
 
-def test_a_mistyped_command(run: Run) -> None:
-    said = run("chekc", "fine.yaml")
-    assert said.code == 2
-    assert said.out == ""
-    assert "did you mean `check`?" in said.err
-
-
-@pytest.mark.parametrize("arguments", [["check"], ["check", "--nonsense", "fine.yaml"], ["check", "--js", "fine.yaml"]])
-def test_wrong_usage(run: Run, arguments: list[str]) -> None:
-    said = run(*arguments)
-    assert said.code == 2
-    assert said.err.startswith("placetui check: ")
-    assert said.err.splitlines()[1].startswith("  hint: usage: placetui check [options] FILE [FILE ...]")
-
-
-def test_help_and_version(run: Run) -> None:
+def test_version(run: Run) -> None:
     first, *others = run("--version").out.splitlines()
     assert first == f"placetui {placetui.__version__}"
     assert [line.split()[0] for line in others] == ["python", "textual", "ray", "nvidia-ml-py", "pyyaml"]
-    said = run("--help")
-    assert said.code == 0
-    assert "check" in said.out
-    assert run("check", "--help").code == 0
 
 
 def test_text_of_a_file_cannot_reach_the_terminal_as_commands(run: Run, folder: Path) -> None:
@@ -268,14 +249,3 @@ def test_a_terminal_that_knows_ascii_only(folder: Path) -> None:
         assert b"rank_format" in done.stdout
         if options:
             assert json.loads(done.stdout)["problems"][0]["component"] == "größe"
-
-
-def test_no_standard_output_at_all(folder: Path) -> None:
-    done = subprocess.run(
-        ["sh", "-c", 'exec "$@" >&-', "sh", *PROGRAM, "broken.yaml"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (1, "")

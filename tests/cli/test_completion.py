@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from placetui.cli import main
-from placetui.cli.grammar import grammar
-from placetui.cli.main import COMMANDS
 from placetui.cli.manual import page
+from placetui.cli.parser import COMMANDS, command_parser
 
 CASES = [
     # what is typed, some of what is offered, some of what is not
@@ -33,7 +32,7 @@ CASES = [
 ASK_BASH = """
 source "$1"; shift
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
-_placetui
+_shtab_placetui
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 
@@ -127,26 +126,12 @@ def test_zsh(script: Path, typed: str, offered: set[str], hidden: set[str]) -> N
     assert not hidden & found
 
 
-def test_every_command_and_its_options_are_known() -> None:
-    known = grammar()
-    assert list(known) == ["", *COMMANDS]
-    assert all(command.description for command in known.values())
-    assert {name for word in known["check"].options for name in word.names} >= {"--json", "--strict", "--set", "--mode"}
-
-
-def test_nobody_can_ask_for_the_parser_by_typing(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["check", "--describe"])
-    assert ended.value.code == 2
-    assert "usage: placetui check" in capsys.readouterr().err
-
-
 def test_the_man_page_names_everything() -> None:
     text = page()
-    for name, command in grammar().items():
+    for name in ("", *COMMANDS):
         assert f'.SS "{name}"' in text or not name
-        for word in command.options:
-            assert ", ".join(word.names).replace("-", "\\-") in text
+        for action in command_parser(name)._actions:
+            assert ", ".join(action.option_strings).replace("-", "\\-") in text
 
 
 @needs("mandoc")

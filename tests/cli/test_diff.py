@@ -46,7 +46,3 @@ def test_what_resolves_is_compared_and_problems_count(tmp_path: Path, capsys: py
     out, err = capsys.readouterr()
     assert out.startswith("no difference: 8 ranks")
     assert err.count("error[resource_out_of_range]") == 2
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    assert main(["diff", write(tmp_path, "a.yaml", "actor: 0"), str(tmp_path / "none.yaml")]) == 2

@@ -12,7 +12,7 @@ import pytest
 
 from placetui import locations
 from placetui.cli import main
-from placetui.cli.checkup import terminal
+from placetui.cli.commands.doctor import terminal
 from tests.telemetry.standin import StandIn
 
 SECRET = "hunter2"
@@ -62,7 +62,7 @@ def test_a_driver_that_hangs_or_crashes_is_a_warning(
     gpus: StandIn, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpus.configure("hang = nvmlInit*\n")
-    monkeypatch.setattr("placetui.cli.checkup.NVML_PATIENCE", 1.0)
+    monkeypatch.setattr("placetui.cli.commands.doctor.NVML_PATIENCE", 1.0)
     code, found, _ = report(capsys)
     assert code == 0
     assert about(found, "gpus") == [("warning", "no answer in time")]
@@ -89,7 +89,7 @@ def test_state_that_others_can_read_is_a_warning(capsys: pytest.CaptureFixture[s
     locations.state_dir().mkdir(parents=True)
     locations.state_dir().chmod(0o755)
     _, found, _ = report(capsys)
-    assert ("warning", f"~/{locations.state_dir().relative_to(Path.home())} is open to others") in about(
+    assert ("warning", f"~/{locations.state_dir().relative_to(Path.home())} is accessible to others") in about(
         found, "config"
     )
 
@@ -136,13 +136,13 @@ class OnTerminal:
         ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, "fine", "16 million colours"),
         ({"TERM": "xterm-256color", "NO_COLOR": "1"}, "fine", "no colours, as NO_COLOR asks"),
         ({"TERM": "vt100"}, "warning", "few colours"),
-        ({}, "problem", "TERM names no terminal"),
-        ({"TERM": "xterm-kitty"}, "fine", "copying (OSC 52) is known to work here"),
-        ({"TERM": "xterm-256color", "TERM_PROGRAM": "Apple_Terminal"}, "warning", "takes no copies (OSC 52)"),
-        ({"TERM": "xterm-256color", "VTE_VERSION": "7400"}, "warning", "takes no copies (OSC 52)"),
-        ({"TERM": "xterm-256color", "VTE_VERSION": "7802"}, "fine", "copying (OSC 52) is known"),
+        ({}, "problem", "TERM is not set to a terminal"),
+        ({"TERM": "xterm-kitty"}, "fine", "copying (OSC 52) works"),
+        ({"TERM": "xterm-256color", "TERM_PROGRAM": "Apple_Terminal"}, "warning", "copying (OSC 52) does not work"),
+        ({"TERM": "xterm-256color", "VTE_VERSION": "7400"}, "warning", "copying (OSC 52) does not work"),
+        ({"TERM": "xterm-256color", "VTE_VERSION": "7802"}, "fine", "copying (OSC 52) works"),
         ({"TERM": "screen-256color", "TMUX": "/tmp/x"}, "fine", "goes through tmux"),
-        ({"TERM": "xterm-256color"}, "fine", "not known for this terminal"),
+        ({"TERM": "xterm-256color"}, "fine", "untested in this terminal"),
     ],
 )
 def test_terminals(environment: dict[str, str], state: str, says: str, monkeypatch: pytest.MonkeyPatch) -> None:

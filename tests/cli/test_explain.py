@@ -81,11 +81,6 @@ def test_what_resolves_is_explained_in_spite_of_problems(tmp_path: Path, capsys:
     assert "`actor` could not be placed" in capsys.readouterr().err
 
 
-def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", str(tmp_path / "none.yaml"), "actor"]) == 2
-    assert "file_not_found" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("what", ["rollout:2", "node0/gpu5", "node0", "rollout"])
 def test_every_field_is_documented(file: str, what: str, capsys: pytest.CaptureFixture[str]) -> None:
     main(["explain", file, what, "--json"])

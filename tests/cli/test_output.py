@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from placetui.cli import main
-from placetui.cli.output import Patience, SafeStream, harmless, raw, safe_streams
+from placetui.cli.display import WaitingLine, table
+from placetui.cli.output import SafeStream, complain, harmless, raw, safe_streams
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202ex\rhidden"
 QUOTED = json.dumps(EVIL)
@@ -103,7 +104,8 @@ def evil(tmp_path: Path) -> Path:
         ["down", EVIL, "--yes", "--address", "127.0.0.1:1"],
         ["call", EVIL, EVIL, EVIL, "--address", "127.0.0.1:1"],
         ["logs", EVIL, f"{EVIL}:0", "--address", "127.0.0.1:1"],
-        ["logs", EVIL, EVIL],
+        ["logs", EVIL, EVIL, "--grep", EVIL, "--address", "127.0.0.1:1"],
+        ["stack", EVIL, f"{EVIL}:0", "--address", "127.0.0.1:1"],
         ["doctor", "--address", EVIL],
     ],
     ids=lambda arguments: " ".join(arguments).replace(EVIL, "EVIL"),
@@ -125,12 +127,23 @@ def test_no_command_passes_on_what_a_name_holds(
 
 
 def test_the_names_of_jobs_are_harmless_too(capsys: pytest.CaptureFixture[str]) -> None:
-    from placetui.cli.ps import _show
+    from placetui.cli.commands.cluster.ps import show
 
     job: dict[str, Any] = {"name": EVIL, "file": EVIL, "state": EVIL, "created": time.time(), "groups": {}}
     with safe_streams():
-        _show({"address": "h:1", "jobs": [job]}, as_json=False, again=False)
+        show({"address": "h:1", "jobs": [job]}, as_json=False, again=False)
     assert not STEERING.search(capsys.readouterr().out)
+
+
+def test_a_complaint_has_its_lines_and_its_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    complain("placetui up", "actor:1 did not come up: E", "h", ["File x", "E"])
+    assert capsys.readouterr().err == "placetui up: actor:1 did not come up: E\n  | File x\n  | E\n  hint: h\n"
+
+
+def test_tables_are_aligned_by_what_a_terminal_shows() -> None:
+    rows = [("JOB", "GPU", "FILE"), ("節点", "10", "a.yaml"), ("x", "2", "")]
+    assert table(rows, right={1}) == ["JOB   GPU  FILE", "節点   10  a.yaml", "x       2"]
+    assert table([("a\x1b[2Jb", "c"), ("ä", "d")], ascii=True) == ["a.[2Jb  c", "a       d"]
 
 
 class Tty(io.StringIO):
@@ -141,9 +154,9 @@ class Tty(io.StringIO):
 @pytest.mark.parametrize("stream", [Tty(), io.StringIO()], ids=["terminal", "pipe"])
 def test_a_long_wait_is_explained_on_a_terminal_only(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", stream)
-    monkeypatch.setattr("placetui.cli.output.SLOW", 0.0)
-    waiting = Patience("asking \x1b[2J")
-    waiting.look()
-    waiting.look()
-    waiting.end()
+    monkeypatch.setattr("placetui.cli.display.SLOW", 0.0)
+    waiting = WaitingLine("asking \x1b[2J")
+    waiting.update()
+    waiting.update()
+    waiting.clear()
     assert stream.getvalue() == ("\rasking ·[2J ...\r\x1b[K" if stream.isatty() else "")

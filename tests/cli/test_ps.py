@@ -9,8 +9,7 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from placetui.cli import main
-from placetui.cli.ps import _show
+from placetui.cli.commands.cluster.ps import show
 
 
 def job(**changes: object) -> dict[str, object]:
@@ -20,26 +19,39 @@ def job(**changes: object) -> dict[str, object]:
 
 
 def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    jobs = [job(), job(name="unknown", file=None, state="incomplete", created=0.0, groups={})]
-    _show({"address": "h:1", "jobs": jobs}, as_json=False, again=False)
+    jobs = [job(owner="ml@gpu-1"), job(name="unknown", file=None, state="incomplete", created=0.0, groups={})]
+    show({"address": "h:1", "jobs": jobs}, as_json=False, again=False)
     out, err = capsys.readouterr()
     assert out.splitlines() == [
-        "JOB      STATE       RANKS                   AGE    FILE",
-        "mine     degraded    actor 7/8, rollout 4/4  2 min  /conf.yaml",
-        "unknown  incomplete  ?                       ?      ?",
+        "JOB      STATE       RANKS                   AGE    OWNER     FILE",
+        "mine     degraded    actor 7/8, rollout 4/4  2 min  ml@gpu-1  /conf.yaml",
+        "unknown  incomplete  ?                       ?      ?         ?",
     ]
     assert err == ""
 
 
+def test_a_job_that_placetui_did_not_launch_has_its_framework_and_command_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = "python train.py --wandb-key ***"
+    jobs = [job(), job(name="raysubmit_1", framework="slime", state="running", file=None, entrypoint=command)]
+    show({"address": "h:1", "jobs": jobs}, as_json=False, again=False)
+    assert capsys.readouterr().out.splitlines() == [
+        "JOB          FRAMEWORK  STATE     RANKS                   AGE    OWNER  FILE",
+        "mine         -          degraded  actor 7/8, rollout 4/4  2 min  ?      /conf.yaml",
+        f"raysubmit_1  slime      running   actor 7/8, rollout 4/4  2 min  ?      {command}",
+    ]
+
+
 def test_what_is_wrong_stands_below_the_job(capsys: pytest.CaptureFixture[str]) -> None:
     troubles = {"mine": [f"actor:{rank} dead: node lost" for rank in range(10)]}
-    _show({"address": "h:1", "jobs": [job()], "troubles": troubles}, as_json=False, again=False)
+    show({"address": "h:1", "jobs": [job()], "troubles": troubles}, as_json=False, again=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:] == [*(f"  actor:{rank} dead: node lost" for rank in range(8)), "  … and 2 more"]
 
 
 def test_no_jobs(capsys: pytest.CaptureFixture[str]) -> None:
-    _show({"address": "h:1", "jobs": []}, as_json=False, again=False)
+    show({"address": "h:1", "jobs": []}, as_json=False, again=False)
     assert capsys.readouterr() == ("", "no jobs on h:1\n")
 
 
@@ -57,20 +69,13 @@ class Terminal(io.StringIO):
 
 def test_watching_begins_each_time_on_an_empty_screen() -> None:
     with redirect_stdout(Terminal()) as terminal:
-        _show({"address": "h:1", "jobs": []}, as_json=False, again=True)
+        show({"address": "h:1", "jobs": []}, as_json=False, again=True)
         assert terminal.shown == "\x1b[H\x1b[2J"
-        _show({"address": "h:1", "jobs": [job()]}, as_json=False, again=True)
+        show({"address": "h:1", "jobs": [job()]}, as_json=False, again=True)
     assert terminal.shown.startswith("\x1b[H\x1b[2J\x1b[H\x1b[2JJOB")
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     listed = [job()]
-    _show({"address": "h:1", "jobs": listed}, as_json=True, again=True)
+    show({"address": "h:1", "jobs": listed}, as_json=True, again=True)
     assert json.loads(capsys.readouterr().out) == {"jobs": listed}
-
-
-def test_an_embedded_cluster_is_named_by_its_address(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as done:
-        main(["ps", "--address", "local"])
-    assert done.value.code == 2
-    assert "has an address" in capsys.readouterr().err

@@ -137,7 +137,7 @@ class TestSnapshot:
         assert grid.read_text(encoding="utf-8") == show(capsys, file)
         assert main(["show", file, "--snapshot", str(grid)]) == 0
         assert main(["show", file, "--snapshot", str(grid), "--update"]) == 0
-        assert capsys.readouterr().err == f"{grid}: as before\n"
+        assert capsys.readouterr().err == f"{grid}: unchanged\n"
         assert [path.name for path in grid.parent.iterdir()] == ["grid.txt"], "no temporary file is left"
 
     def test_a_change_is_a_unified_difference(

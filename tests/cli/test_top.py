@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import signal
 import socket
@@ -14,16 +15,22 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from placetui import locations
 from placetui.cli import main
-from placetui.cli.top_text import Look, lines
+from placetui.cli.commands.cluster.top import TextStyle, lines
+from placetui.cli.commands.cluster.top import stream as stream_of
+from placetui.cli.exits import Abort
+from placetui.cli.feed import Feed
+from placetui.cli.parser import parse
 from placetui.observe.model import DeviceSample, NodeSample, Observation, ProcessSample
+from placetui.observe.ports import Status
 from tests.telemetry.standin import StandIn
 
 GIB = 2**30
@@ -96,7 +103,7 @@ def test_a_driver_that_crashes_its_readers_is_a_sentence_and_exit_3(
     standin.configure("crash = nvmlInit*\n")
     for name, value in standin.variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("placetui.cli.top.PATIENCE", 1.5)
+    monkeypatch.setattr("placetui.cli.commands.cluster.top.PATIENCE", 1.5)
     assert main(["top", "--no-ray", "--once"]) == 3
     assert "killed by SIGSEGV" in capsys.readouterr().err
 
@@ -122,7 +129,7 @@ def test_without_a_cluster_it_is_this_node_and_a_note_says_so(
     assert main(["top", "--once", "--json"]) == 0
     printed = capsys.readouterr()
     assert printed.err == (
-        "note: no Ray cluster was found on this machine: these are the GPUs of this node (as with --no-ray)\n"
+        "note: no Ray cluster was found on this machine: showing the GPUs of this node (as with --no-ray)\n"
     )
     seen = json.loads(printed.out)
     assert (seen["source"], len(seen["nodes"])) == ("nvml", 1)
@@ -136,24 +143,6 @@ def test_a_cluster_that_cannot_be_reached_is_a_sentence_and_exit_3(capsys: pytes
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith(f"placetui top: nobody listens at {address}\n  hint: ")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--record"],
-        ["--interval", "0"],
-        ["--interval", "soon"],
-        ["-x"],
-        ["--address", "local"],
-        ["--no-ray", "--address", "a:1"],
-    ],
-)
-def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["top", *arguments])
-    assert ended.value.code == 2
-    assert capsys.readouterr().out == ""
 
 
 @pytest.fixture
@@ -207,6 +196,44 @@ def test_a_reader_that_has_gone_ends_the_stream_quietly(stream: subprocess.Popen
     assert stream.stderr
     assert stream.stderr.read().count("Traceback") == 0
     stream.stdout = None
+
+
+class Replay(Feed):
+    """Observations one after the other, and then the end."""
+
+    def __init__(self, *observations: Observation) -> None:
+        self.status = Status("connected")
+        self._rest = list(observations)
+
+    def wait(self, seconds: float, others: Sequence[int] = ()) -> list[int]:
+        self._now = self._rest.pop(0)
+        if not self._rest:
+            self.status = Status("failed", "it ended")
+        return []
+
+    def latest(self) -> Observation | None:
+        return self._now
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_events_are_lines(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    locations.config_dir().mkdir(parents=True)
+    locations.config_file().write_text("alerts: {temperature_above: 80}\n", encoding="utf-8")
+    node = NodeSample(0, "gpu-1", devices=(DeviceSample(0, temperature=60),))
+    silent = replace(node, stale=True, error="no answer")
+    hot = replace(node, devices=(DeviceSample(0, temperature=90),))
+    feed = Replay(*(Observation(float(time), "ray", (one,)) for time, one in enumerate((node, silent, node, hot), 1)))
+    args = parse(["top", "--events", *(["--json"] if form == "json" else [])])
+    with pytest.raises(Abort, match="it ended"):
+        stream_of(feed, None, args)
+    first, second, third = capsys.readouterr().out.splitlines()
+    if form == "json":
+        told = json.loads(first)
+        assert (told["time"], told["kind"], told["node"], told["rank"]) == (2.0, "node_stale", 0, None)
+    else:
+        assert re.fullmatch(r"\d\d:\d\d:02  node_stale       gpu-1 is stale: no answer", first)
+        assert re.fullmatch(r"\d\d:\d\d:03  node_back        gpu-1 is back", second)
+        assert third[10:].startswith("alert            ")
 
 
 class Terminal:
@@ -309,25 +336,25 @@ def test_nothing_from_outside_reaches_the_terminal_as_a_command(standin: StandIn
     process = ProcessSample(1, 2 * GIB, user=evil, command=f"python {evil} 漢字")
     device = DeviceSample(0, "GPU-1", f"H100 {evil}", GIB, 80 * GIB, 5, 30, 70, (process,), f"odd {evil}")
     seen = Observation(0.0, "nvml", (NodeSample(0, evil, error=evil, devices=(device,)),))
-    for look in (Look(), Look(width=40), Look(width=40, ascii=True)):
+    for look in (TextStyle(), TextStyle(width=40), TextStyle(width=40, ascii=True)):
         printed = list(lines(seen, look))
         assert not any("\x1b" in line or "\x07" in line for line in printed)
         assert not look.ascii or all(line.isascii() for line in printed)
 
 
 def test_lines_are_as_wide_as_the_terminal_at_most() -> None:
-    from placetui.grid.text import cell_width
+    from placetui.grid.look.text import cell_width
 
     process = ProcessSample(1, 2 * GIB, user="漢字", command="漢" * 80)
     device = DeviceSample(0, "GPU-1", "H100", GIB, 80 * GIB, 5, 30, 70, (process,))
     seen = Observation(0.0, "nvml", (NodeSample(0, "node", devices=(device,)),))
     for width in range(1, 120, 7):
-        assert max(map(cell_width, lines(seen, Look(width=width)))) <= width
+        assert max(map(cell_width, lines(seen, TextStyle(width=width)))) <= width
 
 
 def test_a_node_that_is_stale_says_how_old_it_is() -> None:
     node = NodeSample(0, "a", age=12.4, stale=True, error="no GPU answers", devices=(DeviceSample(0, memory_used=1),))
-    assert "no GPU answers, values are 12 s old" in list(lines(Observation(0.0, "nvml", (node,)), Look()))
+    assert "no GPU answers, values are 12 s old" in list(lines(Observation(0.0, "nvml", (node,)), TextStyle()))
 
 
 def test_the_log_of_a_quiet_run_is_not_left_behind(standin: StandIn, quiet_environment: Path) -> None:
@@ -337,7 +364,7 @@ def test_the_log_of_a_quiet_run_is_not_left_behind(standin: StandIn, quiet_envir
 
 def test_nodes_of_one_machine_are_told_apart() -> None:
     nodes = tuple(NodeSample(rank, "gpu-17", "10.0.0.17") for rank in range(2))
-    printed = list(lines(Observation(0.0, "ray", nodes), Look()))
+    printed = list(lines(Observation(0.0, "ray", nodes), TextStyle()))
     assert [line.rpartition("  ")[0] for line in printed if line] == [
         "node0 gpu-17 10.0.0.17",
         "node1 gpu-17 10.0.0.17",
@@ -347,9 +374,15 @@ def test_nodes_of_one_machine_are_told_apart() -> None:
 def test_what_is_wrong_with_all_gpus_is_said_once() -> None:
     devices = tuple(DeviceSample(index, error="the driver is not loaded") for index in range(2))
     node = NodeSample(0, "gpu-17", devices=devices)
-    printed = "\n".join(lines(Observation(0.0, "ray", (node,)), Look()))
+    printed = "\n".join(lines(Observation(0.0, "ray", (node,)), TextStyle()))
     assert printed.count("the driver is not loaded") == 1
     other = replace(node, devices=(devices[0], replace(devices[1], error="the GPU is lost")))
-    printed = "\n".join(lines(Observation(0.0, "ray", (other,)), Look()))
+    printed = "\n".join(lines(Observation(0.0, "ray", (other,)), TextStyle()))
     assert "the driver is not loaded" in printed
     assert "the GPU is lost" in printed
+
+
+def test_a_node_that_is_about_to_go_says_so() -> None:
+    node = NodeSample(0, "gpu-17", state="draining", reason="preempted")
+    (line,) = lines(Observation(0.0, "ray", (node,)), TextStyle())
+    assert line.startswith("gpu-17  draining: preempted  ")

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from placetui.cli import main
-from placetui.cli.top_drift import DoesNotFit, NoSuchNode, Opened, Reality
-from placetui.cli.top_text import Look, lines
-from placetui.document import Document, Wishes, plan_document
+from placetui.cli.commands.cluster.top import Comparison, PlannedFile, TextStyle, lines
+from placetui.cli.exits import PROBLEMS, Abort
+from placetui.document import Document, PlanRequest, plan_document
 from placetui.observe.model import DeviceSample, NodeSample, Observation, ProcessSample
-from placetui.observe.playback import read_recording
-from placetui.observe.recording import Recorder
+from placetui.observe.recording.reader import Recording
+from placetui.observe.recording.writer import Recorder
 from placetui.placement.topology import Node
 from tests.telemetry.standin import StandIn
 
@@ -50,7 +50,7 @@ def test_all_devices_of_the_plan_are_no_drift(standin: StandIn, file: Path) -> N
     done = top(standin, file, "--once")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == f"no drift from {file}"
-    assert done.stderr.startswith("note: without Ray nobody knows whose the processes are")
+    assert done.stderr.startswith("note: without Ray the owner of a process is unknown")
 
 
 def test_drift_is_exit_1_in_text_and_json(standin: StandIn, file: Path) -> None:
@@ -78,16 +78,16 @@ def test_of_several_nodes_it_is_the_one_with_this_name(standin: StandIn, file: P
 
 def test_a_machine_that_is_not_in_the_plan_is_wrong_usage() -> None:
     nodes = (Node(gpus=1, name="a", ip="10.0.0.1"), Node(gpus=1, name="b"))
-    reality = Reality(opened(Wishes(nodes=nodes)))
+    comparison = Comparison(opened(PlanRequest(nodes=nodes)))
     seen = Observation(0.0, "nvml", (NodeSample(0, "c", "10.0.0.1", devices=(DeviceSample(0),)),))
-    assert [node.rank for node in reality.compare(seen)[0].nodes] == [0]
-    with pytest.raises(NoSuchNode, match="which node"):
-        reality.compare(replace(seen, nodes=(replace(seen.nodes[0], ip="10.0.0.9"),)))
+    assert [node.rank for node in comparison.compare(seen)[0].nodes] == [0]
+    with pytest.raises(Abort, match="which node"):
+        comparison.compare(replace(seen, nodes=(replace(seen.nodes[0], ip="10.0.0.9"),)))
 
 
-def opened(wishes: Wishes) -> Opened:
+def opened(plan_request: PlanRequest) -> PlannedFile:
     document = Document("cluster: {num_nodes: 2, component_placement: {actor: all}}", "two.yaml")
-    return Opened(document, wishes, plan_document(document, wishes))
+    return PlannedFile(document, plan_request, plan_document(document, plan_request))
 
 
 def cluster_of(*gpus: int) -> Observation:
@@ -103,23 +103,24 @@ def cluster_of(*gpus: int) -> Observation:
 
 
 def test_a_file_without_a_topology_is_planned_on_the_nodes_that_are_there() -> None:
-    reality = Reality(opened(Wishes()))
-    drifts = reality.compare(cluster_of(1, 2, 4))[1]
-    assert reality.plan.components["actor"].world_size == 3
+    comparison = Comparison(opened(PlanRequest()))
+    drifts = comparison.compare(cluster_of(1, 2, 4))[1]
+    assert comparison.plan.components["actor"].world_size == 3
     assert [one.kind for one in drifts] == ["missing_rank"] * 3
     # A node that is lost later is missed.
-    assert "fewer_devices" in [one.kind for one in reality.compare(cluster_of(1))[1]]
+    assert "fewer_devices" in [one.kind for one in comparison.compare(cluster_of(1))[1]]
 
 
-def test_a_cluster_that_is_too_small_for_a_file_is_a_problem_of_the_plan() -> None:
-    with pytest.raises(DoesNotFit) as found:
-        Reality(opened(Wishes())).compare(cluster_of(4))
-    assert found.value.problems
+def test_a_cluster_that_is_too_small_for_a_file_is_a_problem_of_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(Abort) as ended:
+        Comparison(opened(PlanRequest())).compare(cluster_of(4))
+    assert ended.value.code == PROBLEMS
+    assert "error[" in capsys.readouterr().err
 
 
 def test_nobody_misses_a_job_that_is_not_watched() -> None:
     seen = replace(cluster_of(1, 1), job="")
-    assert Reality(opened(Wishes())).compare(seen)[1] == ()
+    assert Comparison(opened(PlanRequest())).compare(seen)[1] == ()
 
 
 def test_a_file_that_is_missing_or_broken(
@@ -138,7 +139,7 @@ def test_what_was_seen_is_recorded(standin: StandIn, tmp_path: Path) -> None:
     done = top(standin, "--once", "--json", "--record", path)
     assert done.returncode == 0, done.stderr
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    recording = read_recording(path)
+    recording = Recording(path)
     played = list(recording)
     assert recording.problem is None
     assert json.loads(done.stdout)["nodes"] in [one.to_dict()["nodes"] for one in played]
@@ -172,7 +173,7 @@ def test_the_table_names_actors_and_says_what_is_gone() -> None:
         ProcessSample(3, GIB, kind="gone", note="its process is gone, the memory is still held"),
     )
     seen = Observation(0.0, "ray", (NodeSample(0, "a", devices=(DeviceSample(0, processes=held),)),))
-    rows = [line.split(maxsplit=2) for line in list(lines(seen, Look()))[-3:]]
+    rows = [line.split(maxsplit=2) for line in list(lines(seen, TextStyle()))[-3:]]
     assert [row[2].strip() for row in rows] == [
         "2.0 GiB  job/actor:0",
         "ml    1.0 GiB  Engine  EngineCore",

@@ -13,7 +13,7 @@ import pytest
 
 from placetui.cli import main
 from placetui.cli.cluster import Failed, python_path
-from placetui.cli.up import _Screen
+from placetui.cli.commands.cluster.up import Narrator
 from placetui.observe.operations import Failure, job_name
 
 GOOD = "cluster:\n  num_nodes: 1\n  component_placement:\n    actor: 0-3\nplacetui:\n  topology: {gpus_per_node: 4}\n"
@@ -50,19 +50,16 @@ STEPS: list[dict[str, Any]] = [
 ]
 
 
-INTERRUPTED = Failed(Failure("interrupted", interrupted=True), explained=True)
-
-
-def screen(*, as_json: bool = False, address: str = "auto", dry_run: bool = False) -> _Screen:
-    return _Screen(argparse.Namespace(json=as_json, address=address, dry_run=dry_run), "mine")
+def narrator(*, as_json: bool = False, address: str = "auto", dry_run: bool = False) -> Narrator:
+    return Narrator(argparse.Namespace(json=as_json, address=address, dry_run=dry_run), "mine")
 
 
 def test_steps_are_narrated_and_ranks_are_data(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = screen()
+    shown = narrator()
     for step in STEPS:
         shown.show(step)
     out, err = capsys.readouterr()
-    assert out == "actor:0         node 0 10.0.0.1         GPU 0,1         0.8     pid 7\n"
+    assert out == "actor:0  node 0 10.0.0.1  GPU 0,1  0.8  pid 7\n"
     assert err.splitlines() == [
         "connect  10.0.0.1:6379, Ray 2.60.0, 2 nodes",
         "match    node 0 = 10.0.0.1 (8 GPUs), by RLINF_NODE_RANK",
@@ -76,7 +73,7 @@ def test_steps_are_narrated_and_ranks_are_data(capsys: pytest.CaptureFixture[str
 
 
 def test_json_is_a_line_for_each_step_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = screen(as_json=True)
+    shown = narrator(as_json=True)
     for step in STEPS:
         shown.show(step)
     out, err = capsys.readouterr()
@@ -85,33 +82,33 @@ def test_json_is_a_line_for_each_step_and_nothing_else(capsys: pytest.CaptureFix
 
 
 def test_a_dry_run_lists_what_is_expected(capsys: pytest.CaptureFixture[str]) -> None:
-    screen(dry_run=True).show(STEPS[2])
-    assert capsys.readouterr().out == "actor:0         node 0 10.0.0.1         GPU 0 (expected)\n"
+    narrator(dry_run=True).show(STEPS[2])
+    assert capsys.readouterr().out == "actor:0  node 0 10.0.0.1  GPU 0 (expected)\n"
 
 
 def test_a_failure_has_its_exit_code_and_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    failure = Failure("actor:1 did not come up: E", "h", details={"traceback": ["File x", "E"]})
-    assert screen().give_up(Failed(failure, explained=True)) == 3
-    assert capsys.readouterr().err == "placetui up: actor:1 did not come up: E\n  | File x\n  | E\n  hint: h\n"
-    assert screen().give_up(Failed(Failure("2 errors", details={"wrong_file": True}), explained=True)) == 1
-    assert screen().give_up(INTERRUPTED) == 130
-    # What the child has told already as a step is not told twice.
-    assert screen(as_json=True).give_up(Failed(failure, explained=True)) == 3
-    assert capsys.readouterr().out == ""
+    failed = Failed(Failure("actor:1 did not come up: E", "h", details={"traceback": ["File x", "E"]}), explained=True)
+    narrator().failed(failed)
+    assert (failed.code, list(failed.quoted)) == (3, ["File x", "E"])
+    wrong = Failed(Failure("2 errors", details={"wrong_file": True}), explained=True)
+    narrator().failed(wrong)
+    assert wrong.code == 1
+    assert Failed(Failure("interrupted", interrupted=True)).code == 130
+    # What the child has reported already as a step is not reported twice.
+    narrator(as_json=True).failed(failed)
+    assert capsys.readouterr() == ("", "")
 
 
-def test_an_embedded_cluster_that_is_ready_ends_well(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = screen(address="local")
+def test_an_embedded_cluster_says_how_to_stop_it(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = narrator(address="local")
     shown.show(STEPS[-1])
-    assert shown.give_up(INTERRUPTED) == 0
-    assert "until Ctrl-C" in capsys.readouterr().err
+    assert shown.is_ready
+    assert "Ctrl-C stops" in capsys.readouterr().err
 
 
-def test_a_child_that_is_gone_is_told_in_json_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert screen(as_json=True).give_up(Failed(Failure("it ended"))) == 3
-    out, err = capsys.readouterr()
-    assert json.loads(out) == {"step": "failed", "message": "it ended", "hint": ""}
-    assert "it ended" in err
+def test_a_child_that_is_gone_is_reported_in_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    narrator(as_json=True).failed(Failed(Failure("it ended")))
+    assert json.loads(capsys.readouterr().out) == {"step": "failed", "message": "it ended", "hint": ""}
 
 
 def test_nobody_to_ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,9 +142,10 @@ def test_code_that_a_file_names_is_named_before_it_is_imported(
         assert others
     monkeypatch.setattr("sys.stdin", io.StringIO("no\n"))
     options = argparse.Namespace(json=True, address="auto", dry_run=False)
-    asking = _Screen(options, "mine", {"actor": "my_pkg.workers:Trainer", "critic": "my_pkg.workers:Trainer"})
+    asking = Narrator(options, "mine", {"actor": "my_pkg.workers:Trainer", "critic": "my_pkg.workers:Trainer"})
     asking.show(STEPS[2])
     assert asking.show({"step": "check", "question": "launch"}) is False
+    assert asking.is_declined
     expected = "start 2 ranks (actor 2), running my_pkg.workers:Trainer, as job mine? [y/N] "
     assert capsys.readouterr().err == expected
 
@@ -160,17 +158,6 @@ def test_files_that_cannot_be_launched(tmp_path: Path, capsys: pytest.CaptureFix
     out, err = capsys.readouterr()
     assert "bad.yaml:4:" in err
     assert out == ""
-
-
-@pytest.mark.parametrize("arguments", [["--timeout", "0"], ["--timeout", "x"], ["--cluster", "2y8"], ["--job", "a/b"]])
-def test_wrong_usage(tmp_path: Path, arguments: list[str]) -> None:
-    file = tmp_path / "good.yaml"
-    file.write_text(GOOD)
-    try:
-        code: object = main(["up", str(file), "--yes", *arguments])
-    except SystemExit as done:
-        code = done.code
-    assert code == 2
 
 
 @pytest.mark.parametrize(

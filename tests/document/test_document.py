@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from placetui.document import Document
-from placetui.document.document import SMALL_TEXT
+from placetui.document.splice import Splice
 from placetui.placement.problems import Path, Problem
 
 TEXT = """\
@@ -151,23 +151,35 @@ def test_config_is_a_read_only_mapping_of_plain_values(document: Document) -> No
         document.config["missing"]
 
 
-def test_sections_of_a_large_file_are_read_on_demand() -> None:
+def test_anchors_reach_from_one_section_into_another() -> None:
     filler = "".join(f"s{i}:\n  a: [{i}, {{b: &anchor{i} {i}}}]\n" for i in range(5000))
-    text = f"cluster: {{num_nodes: 1}}\n{filler}last: {{c: *anchor17, d: 0-7}}\non: {{e: 1}}\n"
-    assert len(text) > SMALL_TEXT
-    document = Document(text)
+    document = Document(f"cluster: {{num_nodes: 1}}\n{filler}last: {{c: *anchor17, d: 0-7}}\non: {{e: 1}}\n")
     assert document.config["cluster"] == {"num_nodes": 1}
     assert document.config["last"] == {"c": 17, "d": "0-7"}
     assert document.raw(("last", "d")) == "0-7"
     assert document.config["True"] == {"e": 1}
     assert document.config["s4999"] == {"a": [4999, {"b": 4999}]}
     assert document.raw(("s4999", "a", 1)) == "{b: &anchor4999 4999}"
-    assert not document.problems
+    assert not document.problems_in(document.config)
 
 
-def test_a_section_that_is_too_large_is_a_problem_only_when_read() -> None:
+def test_a_file_of_too_many_values_is_refused() -> None:
     document = Document("cluster: {num_nodes: 1}\ndata: [" + "1," * 300_000 + "]\n")
-    assert not document.problems
-    assert document.config["data"] is None
     (problem,) = document.problems
-    assert (problem.rule, problem.path, problem.line) == ("too_many_values", ("data",), 2)
+    assert (problem.rule, problem.line) == ("too_many_values", 2)
+    assert not document.config
+
+
+def test_a_change_gives_another_document(document: Document) -> None:
+    at = TEXT.index("2   # two")
+    changed = document.change([Splice(at, at + 1, "3"), Splice(at + 1, at + 1, "1")])
+    assert changed.config["cluster"]["num_nodes"] == 31
+    assert (document.config["cluster"]["num_nodes"], document.text) == (2, TEXT)
+    assert changed.change([Splice(at, at + 2, "2")]).text == TEXT
+    assert changed.source == document.source
+
+
+def test_an_anchor_that_goes_is_missed_elsewhere(document: Document) -> None:
+    at = TEXT.index("&env ")
+    changed = document.change([Splice(at, at + len("&env "), "")])
+    assert [problem.rule for problem in changed.problems] == ["undefined_alias"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from placetui.document import Document, Wishes, plan_document
+from placetui.document import Document, PlanRequest, plan_document
 from placetui.document.edit import Edited, attempt, write
 from placetui.document.splice import apply_all
-from placetui.placement.edit_types import (
+from placetui.placement.edits import (
     Add,
     AddRule,
     Arrange,
@@ -38,9 +38,9 @@ def gpu(node: int, *indices: int) -> tuple[Device, ...]:
     return tuple(Device(node, index, "gpu") for index in indices)
 
 
-def edited(text: str, operation: Operation, wishes: Wishes | None = None) -> Edited:
+def edited(text: str, operation: Operation, request: PlanRequest | None = None) -> Edited:
     document = Document(text)
-    found = attempt(document, plan_document(document, wishes or Wishes()), operation, wishes or Wishes())
+    found = attempt(document, plan_document(document, request or PlanRequest()), operation, request or PlanRequest())
     assert isinstance(found, Edited), found
     assert apply_all(document.text, found.splices) == found.document.text
     return found
@@ -135,12 +135,12 @@ def test_a_rule_is_rewritten_in_place(before: str, operation: Operation, after: 
         ("actor: 0-7", WriteRule("actor", "0-99"), "device 99"),
         ("actor: 0-7", SetShare("actor", 1.5), "1.5 is no share"),
         ("actor: 0-7", SetMode("best"), "no mode `best`"),
-        ("actor: &a {placement: 0-7}\nenv: *a", Resize("actor", -1), "used elsewhere as `*a`"),
+        ("actor: &a {placement: 0-7}\nenv: *a", Resize("actor", -1), "also used as `*a`"),
         ("<<: {actor: 0-7}", Remove("actor"), "merge key"),
-        ("<<: {actor: 0-7}\nactor: 0-3", Remove("actor"), "a merge key would bring `actor` in again"),
-        ("<<: {actor: 0-7}\nactor: 0-3", Rename("actor", "env"), "a merge key would bring `actor` in again"),
-        ("actor: &a {placement: 0-7}\nenv: *a", Remove("actor"), "used elsewhere as `*a`"),
-        ("actor: 0-7\nenv: [", Resize("actor", -1), "the file is broken"),
+        ("<<: {actor: 0-7}\nactor: 0-3", Remove("actor"), "a merge key would supply `actor` again"),
+        ("<<: {actor: 0-7}\nactor: 0-3", Rename("actor", "env"), "a merge key would supply `actor` again"),
+        ("actor: &a {placement: 0-7}\nenv: *a", Remove("actor"), "also used as `*a`"),
+        ("actor: 0-7\nenv: [", Resize("actor", -1), "the file has errors"),
     ],
 )
 def test_what_cannot_be_written_is_refused_with_the_reason(components: str, operation: Operation, reason: str) -> None:
@@ -156,7 +156,7 @@ def test_a_merged_component_gets_an_entry_of_its_own() -> None:
 def test_all_stays_out_of_files_whose_topology_is_assumed() -> None:
     text = "cluster:\n  num_nodes: 1\n  component_placement: {actor: 0-6}\n"
     assert "{actor: 0-7}" in edited(text, Resize("actor", 1)).document.text
-    assert "{actor: all}" in edited(text, Resize("actor", 1), Wishes(nodes=(Node(8),))).document.text
+    assert "{actor: all}" in edited(text, Resize("actor", 1), PlanRequest(nodes=(Node(8),))).document.text
 
 
 def test_commas_are_quoted_between_braces() -> None:
@@ -166,15 +166,15 @@ def test_commas_are_quoted_between_braces() -> None:
 
 def test_what_is_tried_out_hides_an_edit() -> None:
     document = Document(file("actor: 0-7"))
-    wishes = Wishes(overrides=((("cluster", "component_placement", "actor"), "0"),))
-    found = attempt(document, plan_document(document, wishes), Resize("actor", 1), wishes)
+    request = PlanRequest(overrides=((("cluster", "component_placement", "actor"), "0"),))
+    found = attempt(document, plan_document(document, request), Resize("actor", 1), request)
     assert isinstance(found, Refusal)
     assert "--set" in found.hint
 
 
 def test_a_rule_that_refers_to_the_edited_one_must_not_follow() -> None:
     text = file("actor: 0-7\nrollout: ${cluster.component_placement.actor}")
-    assert refused(text, Resize("actor", -1)).reason == "`rollout` would move as well"
+    assert refused(text, Resize("actor", -1)).reason == "`rollout` would also move"
 
 
 def test_a_section_goes_before_the_end_of_the_document() -> None:
@@ -236,6 +236,29 @@ def test_shares_and_mode_go_into_a_section_of_our_own() -> None:
     without = edited(both, SetShare("actor", None)).document.text
     assert without == text + "\n\nplacetui:\n  mode: component"
     assert edited(without, SetMode(None)).document.text.rstrip() == text
+
+
+@pytest.mark.parametrize(
+    ("section", "old", "new", "after"),
+    [
+        ("", "actor", "learner", {"train": ["learner"]}),
+        ("", "rollout", "critic", {"train": ["actor"]}),
+        ("", "rollout", "engine", None),
+        ("placetui: {train: [actor]}\n", "actor", "learner", {"train": ["learner"]}),
+        ("placetui: {train: [rollout]}\n", "rollout", "critic", {"train": ["critic"]}),
+        ("placetui: {train: 'critic, actor'}\n", "actor", "learner", {"train": "critic,learner"}),
+    ],
+)
+def test_a_renamed_component_stays_training_or_not(
+    section: str, old: str, new: str, after: dict[str, object] | None
+) -> None:
+    text = f"cluster: {{num_nodes: 1, component_placement: {{actor: 0-7, rollout: 0-7}}}}\n{section}"
+    shares = {name: one.share for name, one in plan_document(Document(text)).components.items()}
+    found = edited(text, Rename(old, new))
+    assert found.document.config.get("placetui") == after
+    assert {name: one.share for name, one in found.plan.components.items()} == {
+        new if name == old else name: share for name, share in shares.items()
+    }
 
 
 def test_renaming_and_removing_reach_our_own_section() -> None:

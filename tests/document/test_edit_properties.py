@@ -9,10 +9,10 @@ import yaml
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from placetui.document import Document, Wishes, plan_document
+from placetui.document import Document, PlanRequest, plan_document
 from placetui.document.edit import Edited, attempt, write
 from placetui.document.splice import apply, apply_all, inverse
-from placetui.placement.edit_types import (
+from placetui.placement.edits import (
     Add,
     Assign,
     Join,
@@ -102,17 +102,17 @@ OPERATIONS: st.SearchStrategy[Operation] = st.one_of(
     st.builds(SetShare, NAMES, st.sampled_from([0.25, 1.0, 0.0001, None])),
     st.builds(SetMode, st.sampled_from(["component", "hybrid", None])),
 )
-WISHES = Wishes(nodes=(Node(4), Node(4), Node(4)))
+REQUEST = PlanRequest(nodes=(Node(4), Node(4), Node(4)))
 
 
 @settings(max_examples=400)
 @given(texts(), st.lists(OPERATIONS, min_size=1, max_size=4))
 def test_any_edit_of_any_file(text: str, operations: list[Operation]) -> None:
     document = Document(text)
-    plan = plan_document(document, WISHES)
+    plan = plan_document(document, REQUEST)
     for operation in operations:
         before = document.text
-        found = attempt(document, plan, operation, WISHES)
+        found = attempt(document, plan, operation, REQUEST)
         assert document.text == before
         event(f"{type(operation).__name__} {type(found).__name__}")
         if isinstance(found, Refusal):
@@ -123,7 +123,7 @@ def test_any_edit_of_any_file(text: str, operations: list[Operation]) -> None:
         check_splices(before, found)
         fresh = Document(after, bom=document.bom)
         assert fresh.config == found.document.config
-        again = plan_document(fresh, WISHES)
+        again = plan_document(fresh, REQUEST)
         assert again.components == found.plan.components
         check_rest(document, fresh)
         check_others(plan, again, operation)

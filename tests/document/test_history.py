@@ -7,12 +7,12 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from placetui.document.history import History
+from placetui.document.history import EditHistory
 from placetui.document.splice import Splice
 
 
 def test_undo_and_redo_with_labels() -> None:
-    history = History("actor: 0-7\n")
+    history = EditHistory("actor: 0-7\n")
     history.apply(Splice(7, 10, "8-15"), "move actor to 8-15")
     history.apply([Splice(0, 5, "trainer"), Splice(9, 9, " ")], "rename")
     assert history.text == "trainer:  8-15\n"
@@ -27,7 +27,7 @@ def test_undo_and_redo_with_labels() -> None:
 
 
 def test_a_new_step_forgets_what_was_undone() -> None:
-    history = History("a")
+    history = EditHistory("a")
     history.apply(Splice(1, 1, "b"), "one")
     history.undo()
     history.apply(Splice(1, 1, "c"), "two")
@@ -36,7 +36,7 @@ def test_a_new_step_forgets_what_was_undone() -> None:
 
 
 def test_typing_is_one_step_until_something_else_happens() -> None:
-    history = History("x: \ny")
+    history = EditHistory("x: \ny")
     for index, character in enumerate("0-15"):
         history.apply(Splice(3 + index, 3 + index, character), "actor's rule", typed=True)
     history.apply(Splice(6, 7, ""), "actor's rule", typed=True)
@@ -55,7 +55,7 @@ def test_typing_is_one_step_until_something_else_happens() -> None:
 
 def test_deleting_goes_on_in_both_directions() -> None:
     for splices in ([Splice(3, 4, ""), Splice(2, 3, ""), Splice(1, 2, "")], [Splice(1, 2, "")] * 3):
-        history = History("abcdef")
+        history = EditHistory("abcdef")
         for splice in splices:
             history.apply(splice, "delete", typed=True)
         assert (history.text, len(history)) == ("aef", 1)
@@ -63,12 +63,12 @@ def test_deleting_goes_on_in_both_directions() -> None:
         assert history.redo() == "aef"
 
 
-def is_dirty(history: History) -> bool:
+def is_dirty(history: EditHistory) -> bool:
     return history.dirty
 
 
 def test_saving_is_a_mark() -> None:
-    history = History("ab")
+    history = EditHistory("ab")
     assert not is_dirty(history)
     history.apply(Splice(2, 2, "c"), "t", typed=True)
     assert is_dirty(history)
@@ -85,14 +85,14 @@ def test_saving_is_a_mark() -> None:
 
 
 def test_what_changes_nothing_is_no_step() -> None:
-    history = History("ab")
+    history = EditHistory("ab")
     history.apply(Splice(1, 2, "b"), "nothing")
     history.apply([], "nothing")
     assert not len(history)
 
 
 def test_thousands_of_steps_keep_no_copies() -> None:
-    history = History("x" * 1_000_000)
+    history = EditHistory("x" * 1_000_000)
     for index in range(2_000):
         history.apply(Splice(index, index + 1, "y"), f"step {index}")
     kept = sum(sys.getsizeof(splice.text) for step in history._done for splice in (*step.forth, *step.back))
@@ -104,7 +104,7 @@ def test_thousands_of_steps_keep_no_copies() -> None:
 
 
 def test_limits_forget_the_oldest() -> None:
-    history = History("", most_steps=3, most_characters=10)
+    history = EditHistory("", most_steps=3, most_characters=10)
     for character in "abcd":
         history.apply(Splice(len(history.text), len(history.text), character), character)
     assert history.labels == ["b", "c", "d"]
@@ -121,7 +121,7 @@ class Model(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.history = History("start\n")
+        self.history = EditHistory("start\n")
         self.past: list[str] = []
         self.future: list[str] = []
         self.text = "start\n"
@@ -176,7 +176,7 @@ TestModel.settings = hypothesis_settings(max_examples=100, stateful_step_count=3
 
 @given(st.text(min_size=1, max_size=20))
 def test_typing_any_text_is_undone_line_by_line(text: str) -> None:
-    history = History("")
+    history = EditHistory("")
     for index, character in enumerate(text):
         history.apply(Splice(index, index, character), "typing", typed=True)
     assert history.text == text

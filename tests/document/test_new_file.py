@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from placetui.document import Document, plan_document
-from placetui.document.new_file import Sizes, Style, new_file
-from placetui.placement.edit_types import Refusal
-from placetui.placement.layouts import Layout
+from placetui.document.new_file import new_file
+from placetui.frameworks.new_job import JobSize, Layout
+from placetui.placement.edits import Refusal
 from placetui.placement.plan import Plan
 
 
@@ -16,13 +16,16 @@ def devices(plan: Plan, name: str) -> set[tuple[int, int]]:
     return {(one.cluster_node_rank, index) for one in placements for index in one.local_hardware_ranks}
 
 
-@pytest.mark.parametrize("style", ["rlinf", "slime"])
+@pytest.mark.parametrize("style", ["rlinf", "slime", "miles"])
 @pytest.mark.parametrize("layout", ["colocated", "disaggregated"])
-@pytest.mark.parametrize("sizes", [Sizes(), Sizes(2, 8, 12, 4), Sizes(3, 4), Sizes(1, 2), Sizes(2, 8, None, 2)])
-def test_a_new_file_is_sound(layout: Layout, style: Style, sizes: Sizes) -> None:
+@pytest.mark.parametrize(
+    "sizes", [JobSize(), JobSize(2, 8, 12, 4), JobSize(3, 4), JobSize(1, 2), JobSize(2, 8, None, 2)]
+)
+def test_a_new_file_is_sound(layout: Layout, style: str, sizes: JobSize) -> None:
     text = new_file(layout, sizes, style)
     assert isinstance(text, str), text
     plan = plan_document(Document(text))
+    assert plan.framework == style
     assert not [problem for problem in plan.problems if problem.severity == "error"]
     total = sizes.nodes * sizes.gpus_per_node
     actor, rollout = devices(plan, "actor"), devices(plan, "rollout")
@@ -33,5 +36,12 @@ def test_a_new_file_is_sound(layout: Layout, style: Style, sizes: Sizes) -> None
 
 
 def test_a_new_file_that_cannot_be() -> None:
-    for sizes in (Sizes(0), Sizes(1, 1), Sizes(1, 8, 8), Sizes(1, 8, 3, 2), Sizes(2, 3, 2, 2), Sizes(1, 8, 4, 0)):
+    for sizes in (
+        JobSize(0),
+        JobSize(1, 1),
+        JobSize(1, 8, 8),
+        JobSize(1, 8, 3, 2),
+        JobSize(2, 3, 2, 2),
+        JobSize(1, 8, 4, 0),
+    ):
         assert isinstance(new_file("disaggregated", sizes), Refusal), sizes

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from placetui.document import Document, DocumentError, parse_override, with_overrides
+from placetui.document import Document, DocumentError
+from placetui.document.options import parse_override, with_overrides
 from placetui.placement.problems import Path
 
 
@@ -63,9 +64,8 @@ def test_other_sections_stay_unread() -> None:
     document = Document("cluster: {num_nodes: 1}\nbroken: {a: 1, a: 2}\n")
     changed = with_overrides(document.config, [parse_override("cluster.num_nodes=2")])
     assert changed["cluster"] == {"num_nodes": 2}
-    assert not document.problems
     assert changed["broken"] == {"a": 2}
-    assert document.problems
+    assert not document.problems
 
 
 @pytest.mark.parametrize("path", [("a", "b", "c"), ("l", 2), ("l", "x"), ("m", 0)])

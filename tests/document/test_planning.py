@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placetui.document import Document, DocumentError, Wishes, parse_override, plan_document, read_cluster_option
+from placetui.document import Document, DocumentError, PlanRequest, plan_document
+from placetui.document.options import parse_override, read_cluster_option
 from placetui.placement.plan import Plan
 from placetui.placement.topology import Node
 
@@ -16,8 +17,8 @@ HEAD = "cluster:\n  num_nodes: 1\n  component_placement:\n"
 
 
 def plan_of(text: str, *overrides: str, mode: str | None = None, nodes: tuple[Node, ...] | None = None) -> Plan:
-    wishes = Wishes(nodes=nodes, mode=mode, overrides=tuple(map(parse_override, overrides)))
-    return plan_document(Document(text, "conf.yaml"), wishes)
+    request = PlanRequest(nodes=nodes, mode=mode, overrides=tuple(map(parse_override, overrides)))
+    return plan_document(Document(text, "conf.yaml"), request)
 
 
 def places(plan: Plan) -> list[tuple[str, int | None, int | None]]:
@@ -51,15 +52,37 @@ def test_a_problem_stands_at_the_part_that_is_meant(rule: str, found: tuple[str,
 
 
 def test_problems_come_in_the_order_of_their_lines() -> None:
-    text = f"{HEAD}    b: 0-99\n    a: 1:3\n    c: x\nplacetui:\n  shares: 3\ndefaults: [x]\n"
+    text = f"{HEAD}    b: 0-99\n    a: 1:3\n    c: x\n    d: ${{e}}\nplacetui:\n  shares: 3\ndefaults: [x]\n"
     assert places(plan_of(text)) == [
         ("resource_out_of_range", 4, 8),
         ("resource_out_of_range", 5, 8),
         ("yaml_base60", 5, 8),
         ("rank_format", 6, 8),
-        ("not_a_mapping", 8, 11),
-        ("hydra_defaults", 9, 1),
+        ("interpolation", 7, 8),
+        ("not_a_mapping", 9, 11),
+        ("hydra_defaults", 10, 1),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "mentioned"),
+    [
+        ("cluster: {num_nodes: 1, component_placement: {actor: 0-7}}\n", False),
+        ("cluster: {num_nodes: 1, component_placement: {actor: 0-99}}\n", False),
+        ("cluster: {num_nodes: 1, component_placement: {actor: 0-7}}\nmodel: {size: '${other.file}'}\n", False),
+        ("cluster: {num_nodes: '${nodes}', component_placement: {actor: 0-7}}\n", True),
+        ("cluster: {component_placement: {actor: {node_group: a}}}\n", True),
+        ("slime: {actor_num_nodes: 1}\n", True),
+        ("model: {size: 3}\n", True),
+    ],
+)
+def test_hydra_defaults_are_mentioned_when_a_key_is_missing(text: str, mentioned: bool) -> None:
+    plan = plan_of(f"defaults:\n  - base\n{text}")
+    found = [problem for problem in plan.problems if problem.rule == "hydra_defaults"]
+    assert len(found) == mentioned
+    for warning in found:
+        assert (warning.severity, warning.line, warning.column, warning.at_key) == ("warning", 1, 1, True)
+        assert "--cfg job" in warning.hint
 
 
 def test_a_missing_section_is_placed_at_the_top() -> None:
@@ -94,7 +117,7 @@ def test_a_problem_of_an_override_has_a_place_nearby() -> None:
     assert (problem.rule, problem.line) == ("resource_out_of_range", 3)
 
 
-def test_wishes_come_before_what_the_file_says() -> None:
+def test_a_request_comes_before_what_the_file_says() -> None:
     text = f"{HEAD}    actor: 0-3\nplacetui:\n  mode: component\n  topology: {{nodes: 1, gpus_per_node: 4}}\n"
     assert plan_of(text).mode == "component"
     assert plan_of(text).topology_source == "file"

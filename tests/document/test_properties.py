@@ -8,8 +8,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placetui.document import Document, DocumentError, parse_override
-from placetui.placement.problems import Path
+from placetui.document import Document, DocumentError
+from placetui.document.misreadings import misreadings as misread_values
+from placetui.document.options import parse_override
+from placetui.frameworks.registry import framework
+from placetui.placement.problems import Path, Problem
 
 SAMPLE = """\
 # collocated
@@ -47,6 +50,10 @@ EDITS = st.lists(
 )
 
 
+def misreadings(document: Document) -> list[Problem]:
+    return misread_values(document, framework("rlinf").texts)
+
+
 def mutated(text: str, edits: list[tuple[str, int, int, str]]) -> str:
     for kind, position, length, inserted in edits:
         start = position % (len(text) + 1)
@@ -65,7 +72,7 @@ def exercise(text: str) -> None:
     for name in document.config:
         document.config[name]
     lines = document.text.split("\n")
-    for problem in [*document.problems, *document.surprises()]:
+    for problem in [*document.problems_in(document.config), *misreadings(document)]:
         assert problem.message
         assert not problem.message.endswith(".")
         assert problem.file == "conf.yaml"
@@ -92,7 +99,7 @@ def paths(value: Any, path: Path = ()) -> list[Path]:
 
 def test_the_sample_is_mostly_fine() -> None:
     document = Document(SAMPLE_WITHOUT_ODDITIES)
-    assert not document.problems
+    assert not document.problems_in(document.config)
     assert document.config["placetui"] == {"mode": "hybrid"}
     assert document.config["cluster"]["component_placement"]["critic"] == "all"
 
@@ -183,7 +190,7 @@ def test_the_span_of_every_value_parses_back(tree: dict[str, Any], bom: bool, cr
     text = ("\ufeff" if bom else "") + (text.replace("\n", "\r\n") if crlf else text)
     document = Document(text)
     assert dict(document.config) == tree
-    assert not document.problems
+    assert not document.problems_in(document.config)
     for path in paths(tree):
         span = document.span(path)
         assert span is not None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import pytest
 
+from placetui.grid import Overlay
+from placetui.observe.alerts import Alert
+from placetui.observe.model import DeviceSample, NodeSample, Observation, RankState, State
 from placetui.placement.placements import Placement
-from placetui.placement.plan import Component, Plan, PlanNode, Rule, Service
+from placetui.placement.plan import Component, Plan, Rule, Service
+from placetui.placement.topology import Node, NodeGroup, Topology
 
 Ranks = Sequence[tuple[int, Sequence[int]]]
 """Node and devices of each rank; no devices: on the node as such."""
@@ -44,18 +48,21 @@ def build_plan(
 
     `kinds` names the components that sit on robots, with their hardware type.
     """
-    nodes = tuple(
-        PlanNode(
-            rank=rank,
-            name=names[rank] if names else f"node{rank}",
-            ip=f"10.0.{rank // 250}.{rank % 250 + 1}" if ips else "",
-            gpus=number,
-            accelerator="NV_GPU" if number else "NO_ACCEL",
-            groups=groups.get(rank, ()),
-            hardware=robots.get(rank, {}),
+    nodes = [
+        Node(
+            number,
+            "NV_GPU" if number else "NO_ACCEL",
+            names[rank] if names else f"node{rank}",
+            f"10.0.{rank // 250}.{rank % 250 + 1}" if ips else "",
         )
         for rank, number in enumerate(gpus)
-    )
+    ]
+    labels = {label: None for found in groups.values() for label in found}
+    members = {label: tuple(rank for rank, found in groups.items() if label in found) for label in labels}
+    node_groups = [NodeGroup(label, ranks, "Accelerator", index=0) for label, ranks in members.items()]
+    node_groups += [NodeGroup(kind, (), kind, index=0) for kind in kinds.values()]
+    on_nodes = {(rank, kind): number for rank, found in robots.items() for kind, number in found.items()}
+    topology = Topology(nodes, node_groups, on_nodes)
     placed: dict[str, Component] = {}
     for name, (rule, units, ranks) in components.items():
         label = kinds.get(name, "cluster")
@@ -85,13 +92,13 @@ def build_plan(
         )
     return Plan(
         source="conf.yaml",
+        framework="rlinf",
         mode="hybrid",
         placement_mode="hybrid",
         topology_source="flag",
-        nodes=nodes,
+        topology=topology,
         components=placed,
         services=tuple(services),
-        group_kinds={kind: kind for kind in kinds.values()},
     )
 
 
@@ -155,6 +162,41 @@ def uneven() -> Plan:
     )
 
 
+def overlay_of(
+    plan: Plan,
+    device: Callable[[int, int], DeviceSample | None],
+    state: Callable[[str, int], State | None] = lambda component, rank: None,
+    *,
+    stale: Iterable[int] = (),
+    marked: Iterable[tuple[int, int]] = (),
+) -> Overlay:
+    """An observation over a plan, from functions of node and index, and of component and rank.
+
+    A state of None ends the ranks of a component that are known.
+    """
+    nodes = tuple(
+        NodeSample(
+            node.rank,
+            node.name,
+            stale=node.rank in stale,
+            devices=tuple(one for index in range(node.gpus) if (one := device(node.rank, index)) is not None),
+        )
+        for node in plan.nodes
+    )
+    ranks: dict[str, tuple[RankState, ...]] = {}
+    for name, component in plan.components.items():
+        known = [state(name, rank) for rank in range(component.world_size)]
+        end = known.index(None) if None in known else len(known)
+        ranks[name] = tuple(
+            RankState(name, rank, one, node=component.placements[rank].cluster_node_rank)
+            for rank, one in enumerate(known[:end])
+            if one is not None
+        )
+    observation = Observation(1.0, "simulated", nodes, ranks)
+    alerts = [Alert("memory_above", "much", node, index) for node, index in marked]
+    return Overlay(plan, observation, alerts=alerts, compared=False)
+
+
 SAMPLES = {
     "colocated": lambda: colocated(2),
     "disaggregated": disaggregated,
@@ -166,6 +208,11 @@ SAMPLES = {
 @pytest.fixture(scope="session")
 def make_plan() -> MakePlan:
     return build_plan
+
+
+@pytest.fixture(scope="session")
+def lay_over() -> Callable[..., Overlay]:
+    return overlay_of
 
 
 @pytest.fixture(scope="session")

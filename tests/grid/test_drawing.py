@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable
 
 import pytest
 
-from placetui.grid import DENSITIES, Density, DeviceLive, Drawing, RankState, plain, to_text
+from placetui.frameworks.planner import make_plan
+from placetui.grid import DENSITIES, Density, Drawing, Overlay, Place, cell_width, plain, to_text
+from placetui.observe.model import DeviceSample
 from placetui.placement.plan import Device, Plan
 
 Build = Callable[..., Plan]
+LayOver = Callable[..., Overlay]
 
 
 @pytest.fixture
@@ -29,7 +33,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 @pytest.mark.parametrize("density", DENSITIES)
 def test_a_window_asks_for_its_own_nodes_only(large_plan: Plan, asked: set[int], density: Density) -> None:
-    drawing = Drawing(large_plan, density, width=200)
+    drawing = Drawing(large_plan, density, width=100)
     start = drawing.height // 2
     lines = list(drawing.lines(start, start + 6))
     assert len(lines) == 6
@@ -43,34 +47,30 @@ def test_a_window_asks_for_its_own_nodes_only(large_plan: Plan, asked: set[int],
 
 
 def test_a_change_keeps_the_rest(two_nodes: Plan) -> None:
-    drawing = Drawing(two_nodes, "full", width=90, ascii=True)
-    compact = drawing.change(density="compact")
-    assert (compact.density, compact.requested_width, compact.ascii) == ("compact", 90, True)
-    assert to_text(compact.change(density="full")) == to_text(drawing)
+    drawing = Drawing(two_nodes, "tile", width=100, ascii=True)
+    compact = drawing.change(density="letters")
+    assert (compact.density, compact.requested_width, compact.ascii) == ("letters", 100, True)
+    assert to_text(compact.change(density="tile")) == to_text(drawing)
     assert drawing.change(width=None).width != drawing.width
     assert drawing.change(nodes=[1]).height < drawing.height
 
 
 def test_zooming_counts_the_processes_once(two_nodes: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     drawing = Drawing(two_nodes)
-    monkeypatch.setattr("placetui.grid.drawing.census", None)
-    assert drawing.change(density="heat").change(density="full").height == drawing.height
+    assert drawing.height
+    monkeypatch.setattr("placetui.grid.densities.rows._count", None)
+    assert drawing.change(density="heat").change(density="tile").height == drawing.height
 
 
 @pytest.mark.parametrize("density", DENSITIES)
-def test_a_layout_that_is_used_again_shows_what_is_live_now(two_nodes: Plan, density: Density) -> None:
-    class Filled:
-        def __init__(self, used: int) -> None:
-            self.used = used
+def test_a_layout_that_is_used_again_shows_what_is_live_now(
+    two_nodes: Plan, lay_over: LayOver, density: Density
+) -> None:
+    def filled(used: int) -> Overlay:
+        return lay_over(two_nodes, lambda node, index: DeviceSample(index, memory_used=used, memory_total=100))
 
-        def device(self, node: int, index: int) -> DeviceLive:
-            return DeviceLive(self.used, 100)
-
-        def rank(self, component: str, rank: int) -> RankState:
-            return "alive"
-
-    other: Density = "compact" if density != "compact" else "full"
-    before, now = Filled(5), Filled(95)
+    other: Density = "letters" if density != "letters" else "tile"
+    before, now = filled(5), filled(95)
     forgotten = weakref.ref(before)
     drawing = Drawing(two_nodes, density, width=90, overlay=before)
     drawing = drawing.change(density=other).change(overlay=now).change(density=density)
@@ -102,76 +102,104 @@ def test_a_plan_of_nothing_is_drawn(make_plan: Build, density: Density) -> None:
     for plan in (make_plan([], {}), make_plan([0], {}), make_plan([8], {})):
         drawing = Drawing(plan, density, width=80)
         assert drawing.height == sum(1 for _ in drawing.lines())
-        assert to_text(drawing).startswith("node")
+        assert all(cell_width(plain(line)) == drawing.width for line in drawing.lines())
 
 
-@pytest.mark.parametrize("width", [80, 100, 120, 200])
-def test_eight_devices_fit(two_nodes: Plan, width: int) -> None:
-    drawing = Drawing(two_nodes, width=width)
-    assert drawing.width <= width
-    text = to_text(drawing)
-    assert all(f"A{rank} " in text for rank in range(16))
-    assert text.count(".80") == 17
+@pytest.mark.parametrize("width", [60, 67, 76, 87, 159, 259])
+def test_no_gpu_is_cut_and_the_room_is_used(two_nodes: Plan, lay_over: LayOver, width: int) -> None:
+    live = lay_over(two_nodes, lambda node, index: DeviceSample(index))
+    for overlay in (None, live):
+        drawing = Drawing(two_nodes, width=width, overlay=overlay).fitted(60)
+        assert drawing.width <= width
+        assert drawing.height <= 60
+        assert all(drawing.locate(node, index) for node in (0, 1) for index in range(8))
 
 
-def test_figures_give_way_before_ranks_do(make_plan: Build) -> None:
-    ranks = [(0, [g]) for g in range(8)]
-    plan = make_plan([8] * 13000, {"actor": ("all", 8000, [(n, d) for n in range(13000) for _, d in ranks])})
-    line = plain(Drawing(plan, width=60, nodes=[12999]).line(0))
-    assert line.startswith("nod…999 A103992  A103993  ")
-    assert ".80" not in line
+def test_the_most_detailed_density_at_which_all_nodes_fit_is_taken(two_nodes: Plan, large_plan: Plan) -> None:
+    found = [Drawing(two_nodes, width=width).fitted(lines).density for width, lines in ((159, 50), (87, 24), (76, 24))]
+    assert found == ["card", "tile", "small"]
+    assert Drawing(two_nodes, width=87).fitted(4).density == "letters"
+    assert Drawing(large_plan, width=87).fitted(40).density == "heat"
+
+
+def test_a_process_over_several_gpus_is_one_tile(make_plan: Build) -> None:
+    plan = make_plan([8], {"rollout": ("0-7", 10000, [(0, [0, 1, 2, 3]), (0, [4, 5, 6, 7])])})
+    drawing = Drawing(plan, "tile")
+    numbers, process = drawing.line(1), drawing.line(2)
+    assert plain(numbers).split()[:5] == ["0", "────────", "1", "────────", "2"]
+    assert plain(process).split("R1")[0].split() == ["R0", "one", "process", "on", "4", "GPUs", "1.0"]
+    assert all(run.style.ground == "component" for run in process[:4])
+
+
+def test_the_cursor_is_seen_in_every_density(two_nodes: Plan) -> None:
+    for density in DENSITIES:
+        drawing = Drawing(two_nodes, density, width=160)
+        marks = drawing.cursor(Place(1, "gpu", 3))
+        region = drawing.locate(1, 3)
+        assert region is not None
+        assert {mark.y for mark in marks} == set(range(region.y, region.y + region.height))
+        assert all(mark.text or mark.width for mark in marks)
 
 
 def test_empty_and_absent_devices_differ(make_plan: Build) -> None:
     plan = make_plan([8, 4], {"actor": ("0", 10000, [(0, [0])])})
-    for density in ("full", "compact"):
-        drawing = Drawing(plan, density)
-        first = [plain(drawing.line(drawing.top_of(node) or 0)) for node in (0, 1)]
-        x = drawing.gutter + 5 * drawing.pitch
-        assert (first[0][x], first[1][x]) == ("·", "╱")  # noqa: RUF001
-    heat = Drawing(plan, "heat")
-    assert plain(heat.line(0)).split()[1:] == ["a···", "··"]
+    for density in ("tile", "letters"):
+        text = to_text(Drawing(plan, density), legend=False).splitlines()
+        assert sum(line.count("·") for line in text) == 11
+        assert sum(line.count("╱") for line in text) == 4  # noqa: RUF001
+    heat = Drawing(plan, "heat", color=False)
+    assert plain(heat.line(0)).split()[2:] == ["a···", "····"]
 
 
 def test_a_crowd_is_summarised(make_plan: Build) -> None:
     plan = make_plan([1], {"agent": ("0:0-199", 50, [(0, [0])] * 200)})
-    assert "A0–199 ×200" in to_text(Drawing(plan))
-    assert "A 0–199 ×200" in to_text(Drawing(plan, width=200))
-    assert "A×200" in to_text(Drawing(plan, "compact"))
+    assert "G ×200" in to_text(Drawing(plan))
+    assert "G 0–199 ×200" in to_text(Drawing(plan, width=200))
+    assert "G×200" in to_text(Drawing(plan, "letters"))
 
 
-def test_a_device_promised_too_often_says_so(make_plan: Build) -> None:
+def test_a_device_promised_too_often_has_area(make_plan: Build) -> None:
     plan = make_plan([2], {"actor": ("0", 8000, [(0, [0])]), "rollout": ("0", 4000, [(0, [0])])})
-    full = Drawing(plan)
-    assert "1.20!" in plain(full.line(2))
-    assert "A0R0!" in plain(Drawing(plan, "compact").line(0))
-    assert "!" in plain(Drawing(plan, "heat").line(0))
+    for density in ("card", "tile", "small", "letters"):
+        drawing = Drawing(plan, density)
+        region = drawing.locate(0, 0)
+        assert region is not None
+        for y in range(region.y, region.y + region.height):
+            grounds = [run.style.ground for run in drawing.line(y) for _ in run.text]
+            assert set(grounds[region.x : region.x + region.width]) == {"error"}, density
+        assert "✗" in plain(drawing.line(0)), "the node is marked"
+    assert "✗ 1.20" in to_text(Drawing(plan))
+    assert "✗A0R0" in plain(Drawing(plan, "letters").line(0))
+    assert "✗" in plain(Drawing(plan, "heat").line(0))
 
 
 def test_a_full_device_is_not_called_oversubscribed(make_plan: Build) -> None:
     thirds = {name: ("0", 3333, [(0, [0])]) for name in ("a", "b", "c")}
     plan = make_plan([1], {**thirds, "d": ("0", 1, [(0, [0])])})
     assert plan.devices_of(0)[0].total_share == 1.0
-    assert "!" not in "".join(plain(line) for line in Drawing(plan).lines())
+    assert "✗" not in "".join(plain(line) for line in Drawing(plan).lines())
 
 
-class Dead:
-    """Everything is dead, memory is unknown."""
-
-    def device(self, node: int, index: int) -> DeviceLive | None:
-        return DeviceLive(state="dead")
-
-    def rank(self, component: str, rank: int) -> RankState | None:
-        return "dead"
-
-
-def test_death_is_seen_without_colour_in_every_density(two_nodes: Plan) -> None:
-    for density, mark in (("full", "A0✗"), ("compact", "✗A0"), ("heat", "!!!!")):
-        drawing = Drawing(two_nodes, density, overlay=Dead())  # type: ignore[arg-type]
-        assert mark in plain(drawing.line(0))
+def test_death_is_seen_without_colour_in_every_density(two_nodes: Plan, lay_over: LayOver) -> None:
+    dead = lay_over(two_nodes, lambda node, index: DeviceSample(index), lambda component, rank: "dead")
+    for density, mark in (("card", "A0✗"), ("tile", "A0✗"), ("small", "A0✗"), ("letters", "✗A0"), ("heat", "✗✗✗✗")):
+        drawing = Drawing(two_nodes, density, overlay=dead, color=False)  # type: ignore[arg-type]
+        assert mark in to_text(drawing, legend=False)
 
 
 def test_names_of_hosts_keep_both_ends(make_plan: Build) -> None:
     plan = make_plan([8], {}, names=["gpu-cluster-frankfurt-rack12-node07.example.org"])
-    line = plain(Drawing(plan, width=80).line(0))
-    assert line.startswith("gpu….org ")
+    line = plain(Drawing(plan, "letters", width=80).line(0))
+    assert re.match(r"gpu\S*…\S*\.org ", line)
+
+
+def test_an_engine_names_its_server_group() -> None:
+    groups = [
+        {"worker_type": "prefill", "num_gpus": 4, "num_gpus_per_engine": 2},
+        {"worker_type": "decode", "num_gpus": 4, "num_gpus_per_engine": 4},
+    ]
+    section = {"rollout_num_gpus": 8, "sglang_config": {"sglang": [{"name": "actor", "server_groups": groups}]}}
+    plan = make_plan({"slime": section, "placetui": {"slime_version": "head"}})
+    text = to_text(Drawing(plan, "tile", width=150))
+    assert text.count("actor/prefill") == 2
+    assert text.count("actor/decode") == 1

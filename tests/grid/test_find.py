@@ -58,7 +58,7 @@ def farm(make_plan: Build) -> Plan:
         ("component:actor", "0/gpu0 0/gpu1 0/gpu2 0/gpu3", "actor"),
         ("env", "2/franka0", "env"),
         ("sim", "2/node0", "sim"),
-        ("e0", "1/gpu1", "reward rank 0"),
+        ("w0", "1/gpu1", "reward rank 0"),
         ("R1", "0/gpu2 0/gpu3", "rollout rank 1"),
         ("train-a.lab/gpu3", "0/gpu3", "GPU 3 of train-a.lab"),
         ("0/3", "0/gpu3", "GPU 3 of train-a.lab"),
@@ -94,8 +94,8 @@ def test_a_query_means_what_it_says(farm: Plan, query: str, expected: str, about
         ("reward 1", "reward has rank 0 only"),
         ("0/9", "train-a.lab has GPUs 0 to 3"),
         ("robot-1/gpu0", "robot-1 has no GPUs"),
-        ("7/0", "there is no node 7: the plan has nodes 0 to 2"),
-        ("#7", "there is no node 7: the plan has nodes 0 to 2"),
+        ("7/0", "there is no node 7; the plan has nodes 0 to 2"),
+        ("#7", "there is no node 7; the plan has nodes 0 to 2"),
         ("roloout", "nothing is called `roloout`; did you mean `rollout`?"),
         ("qqq", "nothing is called `qqq`; try `actor 0`, `train-a.lab/gpu0` or `free`"),
         ("group:h100", "no node group is called `h100`; there is a800, big memory and robots"),
@@ -109,7 +109,7 @@ def test_where_nothing_is_found_it_says_why_and_what_to_try(farm: Plan, query: s
 
 
 def test_a_letter_counts_only_where_no_component_begins_with_it(farm: Plan) -> None:
-    assert found(farm, "n") == found(farm, "env"), "env is N, as reward took the E"
+    assert found(farm, "w") == found(farm, "reward"), "reward is W"
     assert found(farm, "e") == found(farm, "env")
     assert find(farm, "r").about == "rollout and reward"
 

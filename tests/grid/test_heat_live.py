@@ -2,35 +2,81 @@
 
 from __future__ import annotations
 
-from placetui.grid import DeviceLive, Drawing, RankState, plain
-from placetui.placement.resolve import resolve
+from collections.abc import Callable
+
+import pytest
+
+from placetui.frameworks.planner import resolve
+from placetui.grid import METRICS, Drawing, HeatMetric, Overlay, plain
+from placetui.grid.heat_panels import HeatPanels
+from placetui.observe.model import DeviceSample
 from placetui.placement.topology import Node
 
-
-class Memory:
-    """Every GPU of a node at one level of memory, in percent."""
-
-    def __init__(self, *levels: float | None) -> None:
-        self.levels = levels
-
-    def device(self, node: int, index: int) -> DeviceLive | None:
-        level = self.levels[node]
-        return None if level is None else DeviceLive(round(level), 100)
-
-    def rank(self, component: str, rank: int) -> RankState | None:
-        return None
+LayOver = Callable[..., Overlay]
 
 
-def rows(*levels: float | None, ascii: bool = False) -> list[str]:
+def rows(lay_over: LayOver, *levels: float | None, ascii: bool = False) -> list[str]:
+    """The first line where every GPU of a node is at one level of memory, in percent."""
+
+    def device(node: int, index: int) -> DeviceSample | None:
+        level = levels[node]
+        return None if level is None else DeviceSample(index, memory_used=round(level), memory_total=100)
+
     plan = resolve({"cluster": {"num_nodes": 4, "component_placement": {"actor": "0-15"}}}, [Node(8)] * 4)
-    drawing = Drawing(plan, "heat", width=80, overlay=Memory(*levels), ascii=ascii)
-    return plain(drawing.line(0)).split()[1:]
+    drawing = Drawing(plan, "heat", width=80, overlay=lay_over(plan, device), ascii=ascii, color=False)
+    return plain(drawing.line(0)).split()[2:]
 
 
-def test_the_fuller_the_higher() -> None:
-    assert rows(0, 50, None, None) == ["▁▁▁▁", "▄▄▄▄", "····", "····"]
-    assert rows(100, None, None, None, ascii=True)[0] == "####"
+def test_the_fuller_the_higher(lay_over: LayOver) -> None:
+    assert rows(lay_over, 40, 50, 0, 0) == ["4444", "5555", "0000", "0000"]
+    assert rows(lay_over, 100, 60, 0, 0, ascii=True)[:2] == ["9999", "6666"]
 
 
-def test_memory_on_a_gpu_that_nobody_is_planned_on_is_seen() -> None:
-    assert rows(100, 100, 1, 60) == ["████", "████", "····", "▅▅▅▅"]
+def test_memory_on_a_gpu_that_nobody_is_planned_on_is_seen(lay_over: LayOver) -> None:
+    assert rows(lay_over, 100, 100, 1, 60) == ["9999", "9999", "0000", "6666"]
+
+
+def test_a_gpu_far_below_its_peers_bears_a_sign(lay_over: LayOver) -> None:
+    def device(node: int, index: int) -> DeviceSample:
+        return DeviceSample(index, memory_used=10 if (node, index) == (1, 5) else 90, memory_total=100)
+
+    plan = resolve({"cluster": {"num_nodes": 4, "component_placement": {"actor": "0-31"}}}, [Node(8)] * 4)
+    line = Drawing(plan, "heat", overlay=lay_over(plan, device)).line(0)
+    assert plain(line).split()[2:] == ["▀▀▀▀", "▀▼▀▀", "▀▀▀▀", "▀▀▀▀"]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_half_a_cell_is_one_gpu_whatever_it_is_coloured_by(lay_over: LayOver, metric: HeatMetric) -> None:
+    def device(node: int, index: int) -> DeviceSample:
+        value = 90 if index < 4 else 60
+        return DeviceSample(index, memory_used=value, memory_total=100, utilization=value, temperature=value)
+
+    plan = resolve({"cluster": {"num_nodes": 1, "component_placement": {"actor": "0-7"}}}, [Node(8)])
+    drawing = Drawing(plan, "heat", overlay=lay_over(plan, device), metric=metric)
+    styles = [run.style for run in drawing.line(0) if "▀" in run.text]
+    assert plain(drawing.line(0)).split()[2:] == ["▀▀▀▀"]
+    assert len(styles) == 1
+    assert metric == "state" or (styles[0].level or 0) > (styles[0].under or 0)
+
+
+def test_beside_the_wall_stand_its_scale_a_map_the_spread_and_the_highest(lay_over: LayOver) -> None:
+    def device(node: int, index: int) -> DeviceSample:
+        return DeviceSample(index, memory_used=(node + index) << 30, memory_total=80 << 30)
+
+    plan = resolve({"cluster": {"num_nodes": 64, "component_placement": {"actor": "0-255"}}}, [Node(8)] * 64)
+    drawing = Drawing(plan, "heat", width=40, overlay=lay_over(plan, device))
+    panels = HeatPanels(drawing)
+    assert plain(panels.scale(46)).startswith("0 ████")
+    assert "80 GiB" in plain(panels.scale(46))
+    found = [plain(line) for line in panels.minimap(20, 4, 0, 1)]
+    assert [len(line) for line in found] == [20] * 4
+    assert [line[0] for line in found] == ["▐", " ", " ", " "], "the part in view stands between bars"
+    assert found[0].split()[-2:] == ["A", "32"]
+    *bars, axis = (plain(line) for line in panels.spread(16, 3))
+    assert all(len(line) == 16 for line in (*bars, axis))
+    assert axis.split() == ["0", "80G"]
+    assert bars[-1].rstrip() == bars[-1][:15], "nobody has more than 70 of 80 GiB"
+    highest = panels.highest(26, 3)
+    assert [(place.node, place.index) for _, place in highest] == [(63, 7), (63, 6), (62, 7)]
+    assert plain(highest[0][0]).split()[0] == "63/7"
+    assert HeatPanels(drawing.change(overlay=None)).highest(26, 3) == []

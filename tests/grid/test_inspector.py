@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -12,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placetui.grid import Place, Style, cell_width, plain
-from placetui.grid.inspector import COMPACT, Inspection, environment_lines, inspect
-from placetui.grid.sparkline import sparkline
-from placetui.observe.history import History
-from placetui.observe.model import DeviceSample, NodeSample, Observation, ProcessSample, RankState
-from placetui.placement.plan import GPU, NODE, Plan, Rule, Service
+from placetui.grid.inspector.inspect import COMPACT, Inspection, environment_lines, inspect
+from placetui.grid.look.text import sparkline
+from placetui.observe.history import DeviceHistory
+from placetui.observe.model import DeviceSample, JobSummary, NodeSample, Observation, ProcessSample, RankState
+from placetui.placement.plan import GPU, NODE, Plan, RankOfEngine, Rule, Service
 from placetui.placement.problems import Path
 from placetui.placement.ranks import parse_rule
 
@@ -28,6 +29,9 @@ def locate(path: Path) -> tuple[int, int] | None:
     return {"actor": (6, 5), "rollout": (7, 5)}.get(str(path[-1]))
 
 
+detailed = partial(inspect, details=True)
+
+
 def shown(inspection: Inspection) -> str:
     return "\n".join(plain(line).rstrip() for line in inspection.lines) + "\n"
 
@@ -37,7 +41,7 @@ def text(picture: str) -> str:
 
 
 def test_a_shared_gpu(two_nodes: Plan) -> None:
-    found = inspect(two_nodes, Place(0, GPU, 2), locate=locate, width=110)
+    found = detailed(two_nodes, Place(0, GPU, 2), locate=locate, width=110)
     assert shown(found) == text(
         """
         node0 · GPU 2   NV_GPU   share 1.00 of 1.00   10.0.0.1   group a800
@@ -51,11 +55,11 @@ def test_a_shared_gpu(two_nodes: Plan) -> None:
     assert found.targets == [(1, actor), (2, actor), (3, rollout), (4, rollout)]
     assert found.target(4) == rollout
     assert found.target() == actor, "Enter on the device itself leads to the first rule"
-    assert found.lines[1][0] == ("A ", Style("component", 0, bold=True))
+    assert found.lines[1][0] == ("A ", Style("component", 0, bold=True, component="actor"))
 
 
 def test_a_narrow_place(two_nodes: Plan) -> None:
-    assert shown(inspect(two_nodes, Place(0, GPU, 3), locate=locate, width=36)) == text(
+    assert shown(detailed(two_nodes, Place(0, GPU, 3), locate=locate, width=36)) == text(
         """
         node0 · GPU 3   NV_GPU
           share 1.00 of 1.00   10.0.0.1
@@ -81,7 +85,7 @@ def test_devices_that_are_free_absent_or_promised_twice(make_plan: Build) -> Non
     plan = make_plan([2], {"a": ("0", 7000, [(0, [0])]), "b": ("0", 7000, [(0, [0])])}, ips=False)
 
     def title(place: Place) -> str:
-        return plain(inspect(plan, place, locate=locate, width=90).lines[0]).rstrip()
+        return plain(detailed(plan, place, locate=locate, width=90).lines[0]).rstrip()
 
     assert title(Place(0, GPU, 0)) == "node0 · GPU 0   NV_GPU   share 1.40 of 1.00, oversubscribed"
     assert title(Place(0, GPU, 1)) == "node0 · GPU 1   NV_GPU   free"
@@ -89,7 +93,7 @@ def test_devices_that_are_free_absent_or_promised_twice(make_plan: Build) -> Non
     assert title(Place(0, "franka", 0)) == "node0 has no franka 0: it has none"
     assert title(Place(3, GPU, 0)) == "there is no node 3: the plan has 1 node"
     assert title(Place(0, NODE, 0)) == "node0 · the node itself   2 GPUs   nobody on it"
-    assert inspect(plan, Place(3, GPU, 0), locate=locate, width=90).target() is None
+    assert detailed(plan, Place(3, GPU, 0), locate=locate, width=90).target() is None
 
 
 def test_crowds_are_counted_by_component(make_plan: Build) -> None:
@@ -104,14 +108,14 @@ def test_crowds_are_counted_by_component(make_plan: Build) -> None:
         (NodeSample(0, "node0"),),
         {"agent": tuple(RankState("agent", rank, "dead" if rank == 7 else "alive") for rank in range(100))},
     )
-    assert shown(inspect(plan, Place(0, GPU, 0), locate=locate, width=120, observation=dead)) == text(
+    assert shown(detailed(plan, Place(0, GPU, 0), locate=locate, width=120, observation=dead)) == text(
         """
         node0 · GPU 0   NV_GPU   share 0.50 of 1.00   100 processes   10.0.0.1
         the GPU was not seen
-        A agent ranks 0–99 ×100  <.01 each   ← agent: 0:0-99 · ✗ 1 dead · ● 99 alive · .50 together · of 100 ranks
+        G agent ranks 0–99 ×100  <.01 each   ← agent: 0:0-99 · ✗ 1 dead · · 99 alive · .50 together · of 100 ranks
         """
     )
-    assert shown(inspect(plan, Place(0, NODE, 0), locate=locate, width=120)) == text(
+    assert shown(detailed(plan, Place(0, NODE, 0), locate=locate, width=120)) == text(
         """
         node0 · the node itself   1 GPU   12 processes   10.0.0.1
         E env ranks 0–11 ×12   ← env: 0:0-11 · of 12 ranks
@@ -123,20 +127,20 @@ def test_crowds_are_counted_by_component(make_plan: Build) -> None:
 def test_the_reason_names_the_segment_and_the_sizes(make_plan: Build) -> None:
     plan = make_plan([4], {"rollout": ("0-1:0,2-3:1", 10000, [(0, [0, 1]), (0, [2, 3])])}, ips=False)
     component = plan.components["rollout"]
-    rule = replace(component.rule, segments=tuple(parse_rule(component.rule.text, 4)))
+    rule = component.rule._replace(segments=tuple(parse_rule(component.rule.text, 4)))
     with_segments = replace(plan, components={"rollout": replace(component, rule=rule)})
     assert "← rollout: 0-1:0,2-3:1 part 2-3:1  line 7" in shown(
-        inspect(with_segments, Place(0, GPU, 2), locate=locate, width=120)
+        detailed(with_segments, Place(0, GPU, 2), locate=locate, width=120)
     )
     engines = replace(
         component,
         rule=Rule("4 GPUs, 4 per engine", ("slime", "rollout"), keys=("rollout",)),
         strategy="packed",
-        parts_per_engine=2,
+        engines=(RankOfEngine(0, 0, 2), RankOfEngine(0, 1, 2)),
         reasons=("colocate: rollout starts at slot 0 and shares the actor's GPUs",),
     )
     slime = replace(plan, mode="slime", components={"rollout": engines})
-    assert shown(inspect(slime, Place(0, GPU, 2), locate=locate, width=98)) == text(
+    assert shown(detailed(slime, Place(0, GPU, 2), locate=locate, width=98)) == text(
         """
         node0 · GPU 2   NV_GPU   share 1.00 of 1.00
         R rollout rank 1  1.0   ← rollout: 4 GPUs, 4 per engine  line 7 · engine 0 part 1 of 2 · GPUs 2,3
@@ -147,8 +151,8 @@ def test_the_reason_names_the_segment_and_the_sizes(make_plan: Build) -> None:
     )
 
 
-def watched(*, stale: bool = False) -> tuple[Observation, History]:
-    history = History(6, 10.0)
+def watched(*, stale: bool = False) -> tuple[Observation, DeviceHistory]:
+    history = DeviceHistory(6, 10.0)
     observation = Observation(0.0, "simulated")
     for step in range(4):
         device = DeviceSample(
@@ -182,14 +186,14 @@ def watched(*, stale: bool = False) -> tuple[Observation, History]:
 
 def test_a_gpu_that_is_watched(two_nodes: Plan) -> None:
     observation, history = watched()
-    found = inspect(two_nodes, Place(0, GPU, 2), locate=locate, width=112, observation=observation, history=history)
+    found = detailed(two_nodes, Place(0, GPU, 2), locate=locate, width=112, observation=observation, history=history)
     assert shown(found) == text(
         """
         node0 · GPU 2   NVIDIA A800-SXM4-80GB   share 1.00 of 1.00   10.0.0.1   group a800
         memory ━━━━━━━━━━━━━━━━ 80.0 of 80.0 GiB 100% · load 30% · 61 °C · 320 W · simulated
         minute   ▃▅▆█ memory ·   ▁▂▂▃ load
         node   CPU 34% · RAM 700 GiB
-        A actor rank 2  .80     ← actor: 0-15  line 6 · ● alive pid 10 · GPU 2 · rank 2 of 16 · local rank 0 of 1
+        A actor rank 2  .80     ← actor: 0-15  line 6 · · alive pid 10 · GPU 2 · rank 2 of 16 · local rank 0 of 1
                                 node rank 0 · cluster node 0 · first accelerator 2 · visible 2 · isolated
                                 group cluster · NV_GPU
         R rollout rank 1  .20   ← rollout: 0-15:0-7  line 7 · ✗ dead after 2 restarts: killed by signal 9 · GPUs 2,3
@@ -203,12 +207,12 @@ def test_a_gpu_that_is_watched(two_nodes: Plan) -> None:
 
 def test_a_watched_gpu_in_ascii_and_gone_silent(two_nodes: Plan) -> None:
     observation, _ = watched(stale=True)
-    found = shown(inspect(two_nodes, Place(0, GPU, 2), locate=locate, width=60, observation=observation, ascii=True))
+    found = shown(detailed(two_nodes, Place(0, GPU, 2), locate=locate, width=60, observation=observation, ascii=True))
     assert found.isascii()
     assert (
         text(
             """
-        memory ################ 80.0 of 80.0 GiB 100%, load 30%
+        memory ================ 80.0 of 80.0 GiB 100%, load 30%
                61 C, 320 W, simulated
         """
         )
@@ -220,31 +224,48 @@ def test_a_watched_gpu_in_ascii_and_gone_silent(two_nodes: Plan) -> None:
 def test_compact_is_four_lines_at_most(two_nodes: Plan) -> None:
     observation, _ = watched()
     found = inspect(two_nodes, Place(0, GPU, 2), locate=locate, width=80, observation=observation, compact=True)
-    assert shown(found) == text(
-        """
-        node0 · GPU 2 · share 1.00 of 1.00 · 80.0/80 GiB · load 30% · simulated
-        A actor rank 2  .80 · ← actor: 0-15  line 6 · ● alive pid 10 · GPU 2
-        R rollout rank 1  .20 · ← rollout: 0-15:0-7  line 7 · ✗ dead after 2 restarts: …
-        """
+    title, actor, rollout, why = shown(found).splitlines()
+    assert title == "node0 · GPU 2 · share 1.00 of 1.00 · 80.0/80 GiB · load 30% · simulated"
+    assert actor.split()[:6] == ["A", "actor", "2", ".80", "·", "alive"]
+    assert "✗ dead" in rollout
+    assert "killed by signal 9" in why
+    assert [line for line, _ in found.targets] == [1, 2, 3]
+
+
+def test_who_is_on_a_gpu_stands_in_a_table(two_nodes: Plan) -> None:
+    observation, history = watched()
+    found = inspect(
+        two_nodes, Place(0, GPU, 2), locate=locate, width=100, observation=observation, history=history, rows=12
     )
-    assert [line for line, _ in found.targets] == [1, 2]
+    lines = shown(found).splitlines()
+    assert lines[0].startswith("node0 · GPU 2")
+    assert plain(found.title).startswith("node0 · GPU 2")
+    assert re.match(r"memory █+ +80\.0 of 80 GiB  100% +load +█+.* 30%  61°  320 W", lines[1])
+    header = next(line for line in lines if line.split()[:1] == ["rank"])
+    assert header.split() == ["rank", "share", "state", "memory", "pid", "rule", "line"]
+    actor, dead = (next(line for line in lines if line.strip().startswith(name)) for name in ("A  actor 2", "R  roll"))
+    assert re.search(r"\.80 +· alive +━+╸?─+ +48\.0G +10 +actor: 0-15 +6", actor)
+    assert "✗ dead" in dead
+    assert lines[lines.index(dead) + 1].strip() == "└ killed by signal 9 · 2 restarts"
+    red = found.lines[lines.index(dead)]
+    assert {run.style.ground for run in red[1:]} == {"error"}, "what is wrong has area"
+    assert [lines[line].strip()[:1] for line, _ in found.targets] == ["A", "R", "└"]
+    assert any("?" in line and "not ours" in line for line in lines)
 
 
-def test_where_there_is_little_room_everybody_has_a_line(two_nodes: Plan) -> None:
-    """Who holds the memory comes last and is seen all the same."""
+def test_graphs_have_an_axis_where_there_is_room(two_nodes: Plan) -> None:
     observation, history = watched()
     look = partial(
-        inspect, two_nodes, Place(0, GPU, 2), locate=locate, width=110, observation=observation, history=history
+        inspect, two_nodes, Place(0, GPU, 2), locate=locate, width=120, observation=observation, history=history
     )
-    whole = look()
-    rows = len(whole.lines) - 1
-    assert look(rows=rows + 1) == whole
-    found = look(rows=rows)
-    assert len(found.lines) <= rows
-    assert found.lines[-1] == whole.lines[-1]
-    shortened = shown(found).splitlines()
-    assert "A actor rank 2  .80     ← actor: 0-15  line 6 · ● alive pid 10 · GPU 2" in "\n".join(shortened)
-    assert [shortened[line][:1] for line, _ in found.targets] == ["A", "R"]
+    assert "1 min ago" in shown(look(rows=30))
+    assert "1 min ago" not in shown(look(rows=10))
+
+
+def test_a_plan_says_what_each_rank_will_get(two_nodes: Plan) -> None:
+    lines = shown(inspect(two_nodes, Place(0, GPU, 3), locate=locate, width=90, heading=False)).splitlines()
+    assert lines[1].split() == ["rank", "share", "GPUs", "local", "visible", "rule", "line"]
+    assert lines[3].split() == ["R", "rollout", "1", ".20", "2,3", "0", "2,3", "rollout:", "0-15:0-7", "7"]
 
 
 @pytest.mark.parametrize("rows", range(1, 12))
@@ -270,7 +291,7 @@ def test_more_than_fits_a_compact_inspection_is_counted(make_plan: Build) -> Non
 
 def test_more_components_than_fit_are_counted(make_plan: Build) -> None:
     plan = make_plan([1], {f"c{number}": ("0", 100, [(0, [0])]) for number in range(11)})
-    assert plain(inspect(plan, Place(0, GPU, 0), locate=locate, width=80).lines[-1]) == "and 3 more components"
+    assert plain(detailed(plan, Place(0, GPU, 0), locate=locate, width=80).lines[-1]) == "and 3 more components"
 
 
 def test_environment_of_a_rank(two_nodes: Plan) -> None:
@@ -328,3 +349,25 @@ def test_any_names_stay_within_the_width_and_safe(
     assert all(line.replace("\u3000", "").replace("\xa0", "").isprintable() or not line.isascii() for line in lines)
     assert not compact or len(found.lines) <= COMPACT
     assert [line for line, _ in found.targets] == sorted({line for line, _ in found.targets})
+
+
+def test_a_gpu_says_whose_job_is_on_it_and_since_when(two_nodes: Plan) -> None:
+    job = JobSummary(
+        "raysubmit_7",
+        "rlinf",
+        "02000000",
+        "raysubmit_7",
+        "python train.py --wandb-key ***",
+        "ana@login1",
+        started=1000.0,
+    )
+    process = ProcessSample(17, 3 * GIB, "actor", 2, "raysubmit_7", "ActorGroup:2", "rank")
+    device = DeviceSample(2, memory_used=3 * GIB, memory_total=80 * GIB, processes=(process,))
+    seen = Observation(8200.0, "ray", (NodeSample(0, "node0", "10.0.0.1", devices=(device,)),), jobs=(job,))
+    lines = shown(detailed(two_nodes, Place(0, GPU, 2), locate=locate, width=110, observation=seen)).splitlines()
+    (at,) = (number for number, line in enumerate(lines) if line.startswith("job "))
+    assert re.sub(r"since \S+ \S+,", "since", lines[at]) == (
+        "job    raysubmit_7 · rlinf · running · since 2 h · by ana@login1 · submitted as raysubmit_7"
+    )
+    assert lines[at + 1].strip() == "python train.py --wandb-key ***"
+    assert "3.0 GiB" in "\n".join(lines[at:])

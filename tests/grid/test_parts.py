@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -11,55 +12,26 @@ from hypothesis import strategies as st
 
 from placetui.grid import (
     DARK,
-    HUES,
     LIGHT,
+    Colors,
     Drawing,
     Palette,
+    Style,
     caption,
     cell_width,
     clean,
-    identities,
+    plain,
     share_figure,
     to_ansi,
     to_svg,
 )
-from placetui.grid.arrange import arrange
-from placetui.grid.export import Colors
-from placetui.grid.glyphs import ASCII, UNICODE
-from placetui.grid.live import GIB, DeviceLive, memory_figure
-from placetui.grid.palette import rgb
-from placetui.grid.text import Keep, cut
+from placetui.grid.densities.rows import arrange
+from placetui.grid.look.glyphs import ASCII, UNICODE
+from placetui.grid.look.meters import gradient, history, thin
+from placetui.grid.look.text import Keep, cut
 from placetui.placement.plan import Plan
 
 Build = Callable[..., Plan]
-
-
-def marks(*names: str) -> str:
-    return " ".join(identity.mark for identity in identities(names).values())
-
-
-def test_marks_are_the_first_free_letter_of_the_name() -> None:
-    assert marks("actor", "rollout", "reward", "env") == "A R E N"
-    assert marks("aa", "aaa", "模型", "_9") == "A B C D"
-    assert marks(*(f"a{n}" for n in range(38))).split()[24:] == [*"YZ0123456789", "AA", "AB"]
-
-
-@given(st.lists(st.text(max_size=8), max_size=120, unique=True))
-def test_marks_are_unique_and_ascii(names: list[str]) -> None:
-    found = identities(names)
-    assert len({identity.mark for identity in found.values()}) == len(names)
-    assert all(identity.mark.isascii() and len(identity.mark) <= 2 for identity in found.values())
-
-
-def test_a_mark_that_is_a_digit_is_kept_apart_from_the_rank() -> None:
-    found = list(identities(f"x{n}" for n in range(30)).values())
-    assert found[0].label(3) == "X3"
-    assert found[26].label(3) == "0:3"
-
-
-def test_hue_and_pattern_are_unique_together() -> None:
-    found = list(identities(map(str, range(49))).values())
-    assert len({(identity.hue, identity.pattern) for identity in found}) == 49
 
 
 @pytest.mark.parametrize(
@@ -90,18 +62,32 @@ def test_wide_and_combining_characters_are_measured() -> None:
     assert cut("10.0.12.101", 8, keep="end") == "….12.101"
 
 
-@given(st.integers(0, 30))
-def test_memory_fits_its_room(room: int) -> None:
-    live = DeviceLive(int(61.2 * GIB), 80 * GIB, 98.0)
-    assert len(memory_figure(live, room)) <= room
+@given(st.sampled_from([0, 0.1, 3, 49.9, 77, 100]), st.integers(1, 40), st.floats(0, 100))
+def test_a_meter_fills_its_width(percent: float, width: int, unknown: float) -> None:
+    for glyphs in (UNICODE, ASCII):
+        text = plain(tuple(gradient(glyphs, width, percent, None, min(unknown, percent))))
+        assert len(text) == width
+        assert (text[0] != " ") == (percent > 0)
+    held = plain(tuple(thin(UNICODE, width, percent / 100, Style(), Style())))
+    assert (len(held), held[0] in "━╸") == (width, percent > 0)
 
 
-def test_memory_is_written_as_far_as_there_is_room() -> None:
-    live = DeviceLive(int(61.25 * GIB), 80 * GIB, 98.0)
-    assert memory_figure(live, 14) == "61.2/80 G  98%"
-    assert memory_figure(live, 9) == "61.2/80 G"
-    assert memory_figure(live, 6) == "61/80G"
-    assert memory_figure(DeviceLive(), 9) == "n/a"
+@given(st.lists(st.none() | st.integers(0, 100), max_size=90), st.integers(1, 40), st.integers(1, 4))
+def test_a_history_fills_its_room_and_leaves_what_is_not_known_blank(
+    values: list[int | None], width: int, lines: int
+) -> None:
+    for glyphs in (UNICODE, ASCII):
+        drawn = [plain(line) for line in history(glyphs, values, width, lines)]
+        assert [len(line) for line in drawn] == [width] * lines
+    known = any(value is not None for value in values[-2 * width :])
+    assert known == any(line.strip() for line in (plain(one) for one in history(UNICODE, values, width, lines)))
+
+
+def test_a_history_is_as_high_as_its_values() -> None:
+    (line,) = history(UNICODE, [0, 25, 50, 75, 100, None], 3, 1)
+    assert plain(line) == "⣀⣴⡇"
+    top, bottom = (plain(one) for one in history(UNICODE, [100, 50], 1, 2))
+    assert (top, bottom) == ("⡇", "⣿")
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sets(st.integers(0, 7), min_size=1, max_size=3)), max_size=12))
@@ -119,13 +105,26 @@ def test_no_two_processes_share_a_row_on_a_device(processes: list[tuple[int, set
     assert seen == {(process, device) for process, (_, devices) in enumerate(shape) for device in devices}
 
 
-def test_glyphs_take_one_column_and_patterns_differ() -> None:
+def test_thousands_of_components_on_a_device_are_arranged_in_time_that_grows_as_they_do() -> None:
+    def seconds(number: int) -> float:
+        start = process_time()
+        slots = arrange(tuple((component, (0, 1)) for component in range(number)))
+        assert [slot.row for slot in slots] == list(range(number))
+        return process_time() - start
+
+    few, many = (min(seconds(number) for _ in range(3)) for number in (1000, 16_000))
+    assert many < 16 * few * 4, "quadratic would be sixteen times as much for each"
+
+
+def test_glyphs_take_one_column_and_states_differ() -> None:
     for glyphs in (UNICODE, ASCII):
-        assert len(set(glyphs.patterns)) == HUES
         assert len(set(glyphs.states.values())) == 6
         for glyph in (
-            *glyphs.patterns,
             *glyphs.ramp,
+            *glyphs.eighths,
+            *glyphs.box,
+            *glyphs.cursor,
+            *glyphs.squares.values(),
             *glyphs.states.values(),
             glyphs.span,
             glyphs.empty,
@@ -134,22 +133,6 @@ def test_glyphs_take_one_column_and_patterns_differ() -> None:
             assert cell_width(glyph) == len(glyph) == 1
     texts = [getattr(ASCII, name) for name in ASCII.__slots__]
     assert all(character.isascii() for text in texts for part in text for character in part)
-
-
-@pytest.mark.parametrize("palette", [DARK, LIGHT], ids=["dark", "light"])
-def test_colours_can_be_read_on_their_ground(palette: Palette) -> None:
-    def luminance(color: str) -> float:
-        parts = [part / 255 for part in rgb(color)]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    def contrast(one: str, other: str) -> float:
-        bright, dim = sorted((luminance(one), luminance(other)), reverse=True)
-        return (bright + 0.05) / (dim + 0.05)
-
-    assert len(palette.hues) == HUES
-    for color in (*palette.hues, palette.text, palette.muted, palette.ok, palette.warning, palette.error):
-        assert contrast(color, palette.background) >= 4.5, color
 
 
 @pytest.mark.parametrize("colors", ["truecolor", "256", "16"])
@@ -171,7 +154,7 @@ def test_svg_is_well_formed_and_the_same_each_time(make_plan: Build, palette: Pa
     assert '"x" <y>' in texts
     assert "<actor>" in texts
     assert "href" not in picture
-    assert palette.background in picture
+    assert palette.ground in picture
 
 
 def test_svg_without_a_legend(two_nodes: Plan) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placetui.frameworks.planner import resolve
 from placetui.grid import cell_width, clean, plain
-from placetui.grid.flow import Flow
+from placetui.grid.inspector.flow import Flow
 from placetui.grid.pen import Pen
-from placetui.grid.tables import COLUMNS, TablePen, row_lines
+from placetui.grid.tables.rows import ORDERS, Row, Sorting, TableName
+from placetui.grid.tables.table import COLUMNS, TablePen, row_lines
 from placetui.observe.alerts import Alert
-from placetui.observe.columns import ORDERS, Row, Sorting, TableName
 from placetui.observe.drift import Drift
 from placetui.observe.model import BundleState, Claim, DeviceSample, GroupState, NodeSample, ProcessSample, RankState
-from placetui.observe.roster import Held, ProcessRow, RankRow
-from placetui.placement.resolve import resolve
+from placetui.observe.rows import Held, ProcessRow, RankRow
 from placetui.placement.topology import Node
 
 PLAN = resolve({"cluster": {"num_nodes": 1, "component_placement": {"actor": "0-3"}}}, [Node(4, name="gpu-0")])

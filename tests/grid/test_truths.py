@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from placetui.frameworks.planner import resolve
 from placetui.grid import Place, plain
 from placetui.grid.inspector import inspect
-from placetui.observe.history import History
+from placetui.observe.history import DeviceHistory
 from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample
 from placetui.placement.plan import GPU, NODE, Plan
-from placetui.placement.resolve import resolve
 from placetui.placement.topology import Node
 
 GIB = 1 << 30
@@ -30,6 +30,7 @@ def seen(*claims: Claim, processes: tuple[ProcessSample, ...] = ()) -> Observati
 
 
 def lines(observation: Observation, place: Place | None = None, *, compact: bool = False, **more: object) -> list[str]:
+    more.setdefault("details", True)
     found = inspect(
         plan(),
         place or Place(0, GPU, 0),
@@ -39,7 +40,7 @@ def lines(observation: Observation, place: Place | None = None, *, compact: bool
         compact=compact,
         **more,  # type: ignore[arg-type]
     )
-    return [plain(line) for line in found.lines]
+    return [plain(line).rstrip() for line in found.lines]
 
 
 @pytest.mark.parametrize(
@@ -58,13 +59,13 @@ def lines(observation: Observation, place: Place | None = None, *, compact: bool
 def test_the_three_truths_stand_side_by_side_where_they_disagree(claim: Claim, memory: int | None, said: str) -> None:
     process = ProcessSample(7, memory, actor="T", kind="actor", actor_id="a")
     text = "\n".join(lines(seen(claim, processes=(process,) if memory is not None else ())))
-    assert f"books  {said}" in text
+    assert f"reserved {said}" in text
 
 
 def test_where_they_agree_nothing_is_said() -> None:
     claim = Claim("a", "x/actor:0", 7, "actor", 0, "x", 0.8, True)
     process = ProcessSample(7, GIB, "actor", 0, "x", kind="rank", actor_id="a")
-    assert "books" not in "\n".join(lines(seen(claim, processes=(process,))))
+    assert "reserved " not in "\n".join(lines(seen(claim, processes=(process,))))
 
 
 def test_what_is_wrong_comes_first() -> None:
@@ -77,7 +78,7 @@ def test_what_is_wrong_comes_first() -> None:
 
 
 def test_the_minute_and_the_hour_have_a_curve_each() -> None:
-    minute, hour = History(), History(60, 60.0)
+    minute, hour = DeviceHistory(), DeviceHistory(60, 60.0)
     for seconds in range(0, 600, 10):
         later = replace(seen(), time=1e6 + seconds)
         for history in (minute, hour):

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from placetui.cli.main import COMMANDS
+from placetui.cli.parser import COMMANDS
 
 NOT_RUN = "# not run:"
 """How a block begins that cannot be run, before the reason."""

@@ -13,13 +13,11 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from placetui.cli import app
-from placetui.cli.options import parser_of
+from placetui.cli.parser import command_parser
 from tests.house.documents import NOT_RUN, blocks, command_of, lines, words
 from tests.telemetry.standin import StandIn
 
@@ -42,7 +40,7 @@ cluster:
 """
 ONE_NODE = "cluster: {num_nodes: 1, component_placement: {actor: 0-7}}\n"
 
-ON_A_CLUSTER = ("up", "ps", "down", "call", "logs", "serve")
+ON_A_CLUSTER = ("up", "ps", "down", "call", "logs", "stack", "pending", "submit", "serve")
 ELSEWHERE = ("make", "pip", "pipx", "uvx", "uv", "apt", "sudo", "ssh", "source", "python", "ray", ".ci/run")
 """Commands that set things up, or need a network: only those of make can be checked, by their targets."""
 
@@ -59,7 +57,8 @@ def can_run(line: str) -> bool:
     command = command_of(line)
     if not command:
         return found[1:] in (["--version"], ["--help"])
-    return command not in ON_A_CLUSTER and not (command == "top" and "--no-ray" not in found)
+    without_ray = {"top": "--no-ray", "preflight": "--cluster"}
+    return command not in ON_A_CLUSTER and without_ray.get(command, command) in found
 
 
 def check(line: str) -> None:
@@ -70,9 +69,8 @@ def check(line: str) -> None:
         assert all(word in targets or "=" in word for word in found[1:]), line
     elif found[0] == "placetui":
         command = command_of(line)
-        run = import_module(f"placetui.cli.{command.replace('-', '_')}").run if command else app.run
         try:
-            parser_of(run).parse_args(found[2 if command else 1 :])
+            command_parser(command).parse_args(found[2 if command else 1 :])
         except SystemExit as ended:
             pytest.fail(f"{line}: exit {ended.code}")
 

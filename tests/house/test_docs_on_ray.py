@@ -69,14 +69,16 @@ def cue_of(line: str) -> Cue | None:
     """None for a command that ends by itself."""
     found, command = words(line), command_of(line)
     if command == "up" and "local" in found:
-        return Cue(b"lives until Ctrl-C", signal.SIGINT)
+        return Cue(b"Ctrl-C stops", signal.SIGINT)
     if command in ("up", "down") and not {"--yes", "--dry-run"} & {*found}:
         return Cue(b"[y/N]", b"y\n")
     if command == "logs" and "-f" in found:
         return Cue(b"is here", signal.SIGINT, 130)
+    if command == "top" and "--events" in found:
+        return Cue(b"watching", signal.SIGINT, 130)
     if command == "top" and "--once" not in found:
         return Cue(b'"devices"', signal.SIGINT, 130) if "--json" in found else Cue(b"GPU", b"q")
-    return None if command else Cue(b"quit", b"q")
+    return None if command else Cue(b"keys", b"q")
 
 
 class Reader:
@@ -169,9 +171,14 @@ def ctrl_c() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def cluster(standin_library: Callable[[int], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestCluster]:
-    driver = StandIn(standin_library, tmp_path_factory.mktemp("gpus"))
-    driver.configure(f"count = {GPUS}\n[gpu 1]\nused = 3G\n")
+def driver(standin_library: Callable[[int], Path], tmp_path_factory: pytest.TempPathFactory) -> StandIn:
+    made = StandIn(standin_library, tmp_path_factory.mktemp("gpus"))
+    made.configure(f"count = {GPUS}\n")
+    return made
+
+
+@pytest.fixture(scope="module")
+def cluster(driver: StandIn) -> Iterator[TestCluster]:
     with running_cluster([node(GPUS, env_vars=driver.variables)]) as started:
         yield started
 
@@ -193,7 +200,7 @@ def test_tutorial(reader: Reader) -> None:
     said = reader.read("docs/tutorial.md")
     assert "(expected)" in said["placetui up conf.yaml --dry-run"]
     assert "running" in said["placetui ps"]
-    assert f"conf is down: {GPUS + 2} actors ended" in said["placetui down conf"]
+    assert f"conf stopped: {GPUS + 2} actors ended" in said["placetui down conf"]
     assert not reader.cluster.jobs()
 
 
@@ -208,9 +215,10 @@ def test_launching(reader: Reader) -> None:
     assert not reader.cluster.jobs()
 
 
-def test_live(reader: Reader) -> None:
+def test_live(reader: Reader, driver: StandIn) -> None:
     reader.write("FILE", PLAN)
     reader.run("placetui up FILE --yes")
+    driver.configure(f"count = {GPUS}\n[gpu 1]\nused = 3G\n")
     said = reader.read("docs/live.md")
     assert "3.0/" in said["placetui top --once"]
     assert "no drift from FILE" in said["placetui top FILE --once"]

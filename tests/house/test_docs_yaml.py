@@ -25,7 +25,7 @@ def yaml_blocks() -> list[tuple[str, str]]:
         for path in DOCUMENTS
         if path.name != "rules.md"
         for number, text in enumerate(re.findall(r"^```yaml\n(.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL))
-        if re.search(r"^(cluster|slime):", text, re.MULTILINE)
+        if re.search(r"^(cluster|slime|trainer):", text, re.MULTILINE)
     ]
 
 
@@ -80,7 +80,7 @@ def test_shares_are_those_of_the_table(row: list[str]) -> None:
 
 
 def test_every_argument_of_slime_that_placement_reads_is_explained() -> None:
-    from placetui.placement.slime_args import KNOWN_ARGUMENTS
+    from placetui.frameworks.slime.arguments import KNOWN_ARGUMENTS
 
     explained = {name for row in table("| argument | default |") for name in re.findall(r"`(\w+)`", row[0])}
     assert explained == set(KNOWN_ARGUMENTS)

@@ -21,7 +21,7 @@ import placetui
 
 PACKAGE = Path(placetui.__file__).parent
 
-HEAVY = frozenset({"textual", "rich", "ray", "yaml", "pynvml", "aiohttp", "textual_serve"})
+HEAVY = frozenset({"textual", "rich", "ray", "yaml", "pynvml", "aiohttp", "textual_serve", "hydra", "omegaconf"})
 
 
 @dataclass(frozen=True)
@@ -38,28 +38,31 @@ def may(parts: str = "", libraries: str = "") -> May:
 
 CONTRACT = {
     "placement": may(),
-    "observe": may("placement"),
+    "frameworks": may("masking placement"),
+    "observe": may("frameworks placement"),
     "grid": may("observe placement"),
-    "document": may("locations placement private_files", "yaml"),
+    "document": may("frameworks locations placement", "hydra omegaconf yaml"),
+    "settings": may("document grid locations placement"),
     "bridge": may("observe placement"),
-    "telemetry": may("bridge observe", "pynvml"),
-    "runtime": may("bridge document observe placement telemetry", "ray grpc"),
-    "tui": may("document grid locations observe placement resources state", "textual rich"),
-    "cli": may("bridge document grid locations observe placement resources snapshot state tui web"),
+    "telemetry": may("bridge masking observe", "pynvml"),
+    "runtime": may("bridge document frameworks masking observe placement telemetry", "ray grpc"),
+    "tui": may("document frameworks grid locations observe placement resources", "textual rich"),
+    "cli": may(
+        "bridge document frameworks grid locations observe placement resources settings snapshot tui web", "shtab"
+    ),
     "web": may("", "aiohttp textual_serve"),
     "resources": may(),
     "locations": may(),
-    "private_files": may(),
-    "state": may("grid locations private_files"),
+    "masking": may(),
     "snapshot": may("grid placement"),
     "pytest_plugin": may("document grid placement snapshot", "pytest"),
     "__main__": may("cli"),
     # The lazy public API: it names what it offers, and loads it when somebody asks.
-    "__init__": may("document placement runtime"),
+    "__init__": may("document frameworks placement runtime"),
 }
 """The one place that says which part may know which. A part that is not listed fails the test."""
 
-PURE = frozenset({"placement", "observe", "grid", "bridge"})
+PURE = frozenset({"placement", "frameworks", "observe", "grid", "bridge"})
 
 
 def part_of(path: Path) -> str:
@@ -154,6 +157,18 @@ def test_source_keeps_the_contract(path: Path) -> None:
     assert list(offences(part, imported_names(path.read_text(encoding="utf-8"), package))) == []
 
 
+SHIPPED = "placetui.runtime.remote."
+IN_THE_PROGRAM = {("worker.py", "placetui.runtime.api.worker_group.WorkerGroup")}
+"""`Worker.create_group` runs where the program does, never on a node."""
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "runtime" / "remote").glob("*.py")), ids=lambda path: str(path.name))
+def test_what_is_shipped_to_nodes_imports_nothing_else_of_placetui(path: Path) -> None:
+    names = imported_names(path.read_text(encoding="utf-8"), "placetui.runtime.remote")
+    others = {name for name in names if name.startswith("placetui") and not name.startswith(SHIPPED)}
+    assert {name for name in others if (path.name, name) not in IN_THE_PROGRAM} == set()
+
+
 def loaded_after(code: str, *arguments: str) -> set[str]:
     """Top-level modules a fresh interpreter holds after running `code`."""
     report = "import json, sys\nprint(json.dumps([*sys.modules]), file=sys.stderr)"
@@ -198,3 +213,20 @@ def test_check_loads_neither_textual_nor_ray(tmp_path: Path) -> None:
         ]
     )
     assert loaded_after(run_check, "check", str(file)) & HEAVY <= {"yaml"}
+
+
+BY_NAME = frozenset({"__init__.py", "runtime/api/placement_groups.py"})
+"""The public API, whose names and functions are those of one framework."""
+
+
+def test_only_the_public_api_imports_a_framework_by_name() -> None:
+    frameworks = [path.name for path in (PACKAGE / "frameworks").iterdir() if (path / "framework.py").exists()]
+    assert {"rlinf", "slime"} <= set(frameworks)
+    wanted = tuple(f"placetui.frameworks.{name}" for name in frameworks)
+    found = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in sources()
+        if part_of(path) != "frameworks"
+        and any(name.startswith(wanted) for name in imported_names(path.read_text(encoding="utf-8"), "placetui"))
+    }
+    assert found <= BY_NAME

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 import placetui
-from placetui import locations, state
+from placetui import locations
 from placetui.bridge.process import Log
 from placetui.document import recovery
-from placetui.observe.recording import Recorder
+from placetui.observe.recording.writer import Recorder
+from placetui.settings import state
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(placetui.__file__).parent
@@ -34,7 +35,7 @@ placetui:
 """
 
 
-TRUSTED = {"runtime/making.py": {"pickle.loads"}, "runtime/shell.py": {"pickle.loads"}}
+TRUSTED = {"runtime/jobs/rank_spec.py": {"pickle.loads"}, "runtime/remote/rank_actor.py": {"pickle.loads"}}
 """What a launch left in the cluster's own store, read in the child or in a rank: whoever writes there may run anything
 there."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from placetui.observe.addresses import NoAddress, split_address
+from placetui.observe.operations import NoAddress, split_address
 
 
 @pytest.mark.parametrize(

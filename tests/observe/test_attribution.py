@@ -7,9 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placetui.observe.attribution import Attribution, attribute
+from placetui.observe.attribution import ActorFact, Attribution, NodeFacts, ProcessFact, attribute
 from placetui.observe.codec import decode, encode
-from placetui.observe.facts import ActorFact, NodeFacts, ProcessFact, known_variables
 from placetui.observe.model import DeviceSample, NodeSample, Observation, ProcessSample
 
 GIB = 2**30
@@ -178,11 +177,6 @@ def test_claims_and_notes_go_through_json() -> None:
     seen = attribute(node(500, 777, used=9 * GIB), facts(WORKER), [replace(RANK, claimed=(0,))])
     observation = Observation(1.0, "ray", (seen,), job="job")
     assert decode(encode(observation)) == observation
-
-
-def test_only_known_variables_are_shown() -> None:
-    environment = {"RANK": "3", "WANDB_API_KEY": "secret", "CUDA_VISIBLE_DEVICES": "1", "rank": "x"}
-    assert known_variables(environment) == {"RANK": "3", "CUDA_VISIBLE_DEVICES": "1"}
 
 
 def test_what_did_not_change_stays_the_same_object() -> None:

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placetui.grid.drift_text import drift_lines
+from placetui.frameworks.planner import resolve
+from placetui.grid.tables.drift import drift_lines
 from placetui.observe.drift import Drift, DriftWatch, drift
-from placetui.observe.layout import layout_of
 from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample, RankState
-from placetui.observe.simulate import Simulation, SimulationOptions
+from placetui.observe.simulation import Simulation, SimulationOptions, layout_of
 from placetui.placement.plan import Plan
-from placetui.placement.resolve import resolve
 from placetui.placement.topology import Node
 
 GIB = 2**30
@@ -294,3 +293,19 @@ def test_limits_of_memory_are_part_of_the_plan() -> None:
     slime = {"actor_num_nodes": 1, "actor_num_gpus_per_node": 8, "rollout_num_gpus": 8, "colocate": True}
     plan = resolve({"slime": slime, "placetui": {"memory": {"actor": 0.5}}}, nodes=[Node(gpus=8)])
     assert plan.memory == {"actor": 0.5}
+
+
+def test_a_node_that_drains_under_a_running_job_is_drift() -> None:
+    seen = with_node(SEEN, 1, lambda node: replace(node, state="draining", reason="preempted"))
+    assert [(one.kind, one.node, one.message) for one in drift(PLAN, seen)] == [
+        ("draining", 1, "node1 is draining: preempted: what runs there will end")
+    ]
+    unused = plan_of({"actor": "0-7"})
+    nobody = with_node(running(unused), 1, lambda node: replace(node, state="draining"))
+    assert drift(unused, nobody) == ()
+
+
+def test_an_idle_node_that_is_not_sampled_is_no_drift() -> None:
+    unused = plan_of({"actor": "0-7"})
+    devices = tuple(DeviceSample(index, error="idle, not sampled") for index in range(8))
+    assert drift(unused, with_node(running(unused), 1, lambda node: replace(node, state="idle", devices=devices))) == ()

@@ -7,7 +7,7 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placetui.observe.history import History
+from placetui.observe.history import DeviceHistory
 from placetui.observe.model import DeviceSample, NodeSample, Observation
 
 
@@ -27,12 +27,13 @@ def observation(time: float, *percents: int | None, stale: bool = False) -> Obse
 def test_a_series_is_the_last_value_of_each_period_held_until_the_next(
     length: int, steps: list[tuple[int, int | None]], rest: int
 ) -> None:
-    history = History(length, 1.0)
+    history = DeviceHistory(length, 1.0)
     seen: dict[int, int | None] = {}
     now = 0
     for pause, percent in steps:
         now += pause
-        seen[now] = percent
+        # What is not known is no value: within a period, the last one before it stays.
+        seen[now] = seen.get(now) if percent is None else percent
         history.record(observation(now, 7, percent), [0])
     now += rest
     history.record(observation(now), [])
@@ -45,7 +46,7 @@ def test_a_series_is_the_last_value_of_each_period_held_until_the_next(
 
 
 def test_a_stale_node_has_gaps() -> None:
-    history = History(3)
+    history = DeviceHistory(3)
     history.record(observation(0, 40), [0])
     history.record(observation(1, 40, stale=True), [0])
     history.record(observation(2, 50), [0])
@@ -53,21 +54,21 @@ def test_a_stale_node_has_gaps() -> None:
 
 
 def test_an_hour_keeps_one_value_a_minute() -> None:
-    history = History(3, 60.0)
+    history = DeviceHistory(3, 60.0)
     for second in range(180):
         history.record(observation(second, second // 2), [0])
     assert history.series(0, 0, "utilization") == (29, 59, 89)
 
 
 def test_a_clock_set_back_begins_again() -> None:
-    history = History(2)
+    history = DeviceHistory(2)
     history.record(observation(100, 40), [0])
     history.record(observation(10, 50), [0])
     assert history.series(0, 0, "memory") == (None, 50)
 
 
 def test_nothing_is_kept_of_a_node_that_is_gone_and_of_devices_that_were_exchanged() -> None:
-    history = History(2)
+    history = DeviceHistory(2)
     history.record(observation(0, 40), [0])
     history.record(observation(1, 40, 50), [0])
     assert history.series(0, 0, "memory") == (None, 40)
@@ -76,7 +77,7 @@ def test_nothing_is_kept_of_a_node_that_is_gone_and_of_devices_that_were_exchang
 
 
 def test_there_is_nothing_of_what_was_never_seen() -> None:
-    history = History(2)
+    history = DeviceHistory(2)
     history.record(observation(0, 40), [0])
     assert history.series(0, 1, "memory") == history.series(5, 0, "memory") == (None, None)
     assert history.series(0, -1, "memory") == (None, None)
@@ -86,7 +87,7 @@ def test_a_minute_of_4096_nodes_takes_less_than_16_megabytes() -> None:
     nodes = 64
     devices = tuple(DeviceSample(index, memory_used=1, memory_total=2) for index in range(8))
     samples = tuple(NodeSample(rank, "a", devices=devices) for rank in range(nodes))
-    history = History(60)
+    history = DeviceHistory(60)
     tracemalloc.start()
     try:
         for tick in range(70):
@@ -98,7 +99,7 @@ def test_a_minute_of_4096_nodes_takes_less_than_16_megabytes() -> None:
 
 
 def test_a_gpu_that_does_not_answer_leaves_a_gap() -> None:
-    history = History(2, 1.0)
+    history = DeviceHistory(2, 1.0)
     for time, stale in ((10.0, False), (11.0, True)):
         device = DeviceSample(0, memory_used=50, memory_total=100, utilization=7, stale=stale)
         history.record(Observation(time, "nvml", (NodeSample(0, "a", devices=(device,)),)), [0])
@@ -106,7 +107,7 @@ def test_a_gpu_that_does_not_answer_leaves_a_gap() -> None:
 
 
 def test_a_period_in_which_a_node_fell_silent_keeps_what_was_seen_in_it() -> None:
-    hour = History(3, 60.0)
+    hour = DeviceHistory(3, 60.0)
     hour.record(observation(0.0, 50), [0])
     hour.record(observation(30.0, 50, stale=True), [0])
     assert hour.series(0, 0, "memory") == (None, None, 50)

@@ -63,6 +63,11 @@ def test_the_json_has_the_promised_keys_and_null_for_what_is_unknown() -> None:
             "rank": 0,
             "job": "job",
             "actor": "job/actor:0",
+            "framework": "placetui",
+            "state": None,
+            "restarts": None,
+            "since": None,
+            "device_from": None,
             "kind": "rank",
         }
     ]

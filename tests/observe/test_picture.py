@@ -10,17 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placetui.document import Document, Wishes, plan_document
-from placetui.document.picture_file import picture_text
-from placetui.observe.layout import layout_of
+from placetui.document import Document, PlanRequest, plan_document
+from placetui.document.new_file import picture_text
+from placetui.frameworks.picture import Picture, Stride
+from placetui.frameworks.planner import make_plan, resolve
 from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample
-from placetui.observe.picture import picture_of
-from placetui.observe.simulate import Simulation, SimulationOptions
-from placetui.observe.whereabouts import Whereabouts
-from placetui.placement.picture import Picture
+from placetui.observe.picture import OccupancyWatch, picture_of
+from placetui.observe.simulation import Simulation, SimulationOptions, layout_of
 from placetui.placement.plan import GPU, Plan
-from placetui.placement.resolve import make_plan, resolve
-from placetui.placement.stride import Stride
 from placetui.placement.topology import Node
 
 GIB = 1 << 30
@@ -43,7 +40,7 @@ def seats_of(picture: Picture) -> dict[int, list[tuple[str, int]]]:
 
 
 def opened(picture: Picture) -> Plan:
-    plan = plan_document(Document(picture_text(picture, "as seen on gpu-0"), "seen.yaml"), Wishes())
+    plan = plan_document(Document(picture_text(picture, "as seen on gpu-0"), "seen.yaml"), PlanRequest())
     assert [problem.message for problem in plan.problems if problem.severity == "error"] == []
     return plan
 
@@ -197,7 +194,7 @@ def test_a_simulated_job_gives_the_file_it_was_made_from() -> None:
 
 
 def test_the_sample_with_a_stride_is_kept_as_it_is() -> None:
-    made = plan_document(Document.from_file(str(SAMPLES / "model-parallel-stride.yaml")), Wishes())
+    made = plan_document(Document.from_file(str(SAMPLES / "model-parallel-stride.yaml")), PlanRequest())
     simulation = Simulation(layout_of(made), SimulationOptions(rank_dies_every=None, node_stale_every=None))
     simulation.step(0.0)
     picture = picture_of(simulation.step(30.0))
@@ -210,7 +207,7 @@ def test_the_sample_with_a_stride_is_kept_as_it_is() -> None:
 
 def test_a_quick_look_tells_who_moved_and_not_who_holds_more() -> None:
     one = device(0, claim("x", 0.5))
-    watch, first = Whereabouts(), seen((one, device(1)), (device(0),))
+    watch, first = OccupancyWatch(), seen((one, device(1)), (device(0),))
     assert watch.moved(first)
     assert not watch.moved(first)
     fuller = replace(one, memory_used=9 * GIB)

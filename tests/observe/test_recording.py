@@ -18,16 +18,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placetui.observe import recording as recording_module
-from placetui.observe.layout import Layout, LayoutComponent, LayoutNode
 from placetui.observe.model import Observation
-from placetui.observe.playback import Recording, RecordingError, read_recording
 from placetui.observe.ports import Status, Update
-from placetui.observe.recording import Recorded, Recorder
-from placetui.observe.simulate import Simulation, SimulationOptions
+from placetui.observe.recording import writer
+from placetui.observe.recording.reader import Recording, RecordingError
+from placetui.observe.recording.writer import Recorded, Recorder
+from placetui.observe.simulation import LayoutComponent, LayoutNode, SimulatedLayout, Simulation, SimulationOptions
 from tests.sources import SpokenFor
 
-LAYOUT = Layout(
+LAYOUT = SimulatedLayout(
     tuple(LayoutNode(f"node{rank}", f"10.0.0.{rank}", 4) for rank in range(3)),
     (LayoutComponent("actor", "train", tuple((node, (gpu,)) for node in range(3) for gpu in range(4))),),
 )
@@ -56,7 +55,7 @@ def recorded_bytes() -> bytes:
 
 
 def test_everything_comes_back_in_order(tmp_path: Path) -> None:
-    read = read_recording(record(tmp_path / "r", MANY))
+    read = Recording(record(tmp_path / "r", MANY))
     assert list(read) == MANY
     assert read.problem is None
 
@@ -170,17 +169,17 @@ def test_a_time_that_no_calendar_has_is_damage(tmp_path: Path, moment: str) -> N
 
 
 def test_a_large_cluster_is_written_in_parts_that_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording_module, "LARGEST_MEMBER", 4000)
+    monkeypatch.setattr(writer, "LARGEST_MEMBER", 4000)
     path = record(tmp_path / "r", MANY)
     lines = gzip.decompress(path.read_bytes()).splitlines()
     assert sum(b'"whole"' in line for line in lines) > 5
-    assert list(read_recording(path)) == MANY
+    assert list(Recording(path)) == MANY
 
 
 KILLED = """
 import os, signal, sys
 from tests.observe.test_recording import MANY
-from placetui.observe.recording import Recorder
+from placetui.observe.recording.writer import Recorder
 now = 0.0
 recorder = Recorder(sys.argv[1], clock=lambda: now)
 for one in MANY:
@@ -195,7 +194,7 @@ def test_a_recorder_that_is_killed_loses_a_few_seconds(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", KILLED, path], cwd=root, env={**os.environ, "PYTHONPATH": str(root)})
     assert done.returncode == -signal.SIGKILL
-    read = read_recording(path)
+    read = Recording(path)
     played = list(read)
     assert played == MANY[: len(played)]
     assert len(played) >= len(MANY) - 3
@@ -229,7 +228,7 @@ def test_recording_passes_everything_on(tmp_path: Path) -> None:
     recorded.close()
     assert (source.closed, recorded.paused, recorded.interval, recorded.name) == (True, True, 5.0, "simulated")
     assert looker.seen[1:] == MANY[:3]
-    assert list(read_recording(tmp_path / "r")) == MANY[:3]
+    assert list(Recording(tmp_path / "r")) == MANY[:3]
 
 
 def test_a_full_disk_is_said_once_and_looking_goes_on() -> None:

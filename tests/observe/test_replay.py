@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from placetui.observe.playback import Recording
 from placetui.observe.ports import ClusterSource, Status, Update
-from placetui.observe.recording import Recorder
-from placetui.observe.replay import Replays, ReplaySource, pace_of
-from placetui.observe.simulate import Simulation, SimulationOptions
+from placetui.observe.recording.reader import Recording
+from placetui.observe.recording.replay import Replays, ReplaySource, pace_of
+from placetui.observe.recording.writer import Recorder
+from placetui.observe.simulation import Simulation, SimulationOptions
 from tests.observe.test_recording import LAYOUT
 
 START = 1_700_000_000.0

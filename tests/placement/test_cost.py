@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 import tracemalloc
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any
 
 import pytest
 
-from placetui.placement import resolve as resolving
+from placetui.frameworks.planner import Planner, make_plan
 from placetui.placement.plan import Plan
-from placetui.placement.resolve import make_plan
-from placetui.placement.strategies import MOST_KEPT
 from placetui.placement.topology import Node
+
+planner = Planner()
 
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is kept from earlier tests."""
-    monkeypatch.setattr(resolving, "_clusters", {})
+    monkeypatch.setattr(sys.modules[__name__], "planner", Planner())
 
 
 def config(nodes: int, **rules: Any) -> dict[str, Any]:
@@ -35,7 +37,7 @@ def config(nodes: int, **rules: Any) -> dict[str, Any]:
 
 
 def plan_of(nodes: int, gpus: int = 8, **rules: Any) -> Plan:
-    plan = make_plan(config(nodes, **rules), nodes=[Node(gpus)] * nodes)
+    plan = planner.plan(config(nodes, **rules), nodes=[Node(gpus)] * nodes)
     assert [problem.rule for problem in plan.problems if problem.rule != "group_unused"] == []
     return plan
 
@@ -98,23 +100,40 @@ def test_an_empty_text_is_not_mistaken_for_one_that_could_not_be_resolved() -> N
     assert [problem.rule for problem in blank.problems if problem.blocking] == ["num_nodes_invalid"]
 
 
-def test_what_is_kept_stays_small() -> None:
-    for number in range(40):
-        plan_of(1, actor="0-7", env={"node_group": "node", "placement": f"0:0-{5_000 + number}"})
-    for number in range(1, 9):
-        plan_of(number, actor="all")
-    assert len(resolving._clusters) <= 4
-    for _, cluster, _ in resolving._clusters.values():
-        assert sum(len(one) for one in cluster.placed.values() if isinstance(one, list)) <= MOST_KEPT + 10_000
+def test_what_is_kept_does_not_grow_with_each_rule_typed() -> None:
+    def type_rules(number: int) -> int:
+        for _ in range(number):
+            plan_of(64, actor="all", env=f"0-{next(ends)}")
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    ends = iter(range(511))
+    tracemalloc.start()
+    try:
+        early, late = type_rules(10), type_rules(40)
+    finally:
+        tracemalloc.stop()
+    assert late - early < 100_000
+    assert len(planner._cache) < 20
 
 
 def test_resolving_again_and_again_keeps_nothing_more() -> None:
     plan_of(1, actor="0-7", agent=ON_NODES)
-    (_, cluster, _), *_ = resolving._clusters.values()
-    kept = len(cluster.placed)
+    kept = len(planner._cache)
     for _ in range(10):
         plan_of(1, actor="0-7", agent=ON_NODES)
-    assert len(cluster.placed) == kept
+    assert len(planner._cache) == kept
+
+
+def test_threads_may_share_a_planner() -> None:
+    def plan_many(seed: int) -> None:
+        for number in range(25):
+            nodes = 64 + (seed + number) % 6
+            plan_of(nodes, actor=f"0-{8 * nodes - 1 - (seed * number) % 97}", rollout=f"{number}-{number + seed}")
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(plan_many, seed) for seed in range(4)]:
+            done.result()
 
 
 def test_many_components_are_kept_as_well() -> None:
@@ -167,6 +186,7 @@ def test_the_cost_of_model_parallel_strides_is_linear() -> None:
         plan = make_plan(rules | sizes, nodes=[Node(8)] * nodes, mode="model_parallel")
         assert plan.components["rollout"].world_size == nodes * 4
 
+    place(1)  # what is imported first would count
     assert calls_during(lambda: place(256)) < 4.4 * calls_during(lambda: place(64))
 
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placetui.placement.diff import Difference, diff_plans
-from placetui.placement.diff_text import difference_lines
+from placetui.frameworks.planner import resolve
+from placetui.placement.diff import Difference, diff_plans, difference_lines
 from placetui.placement.plan import Plan
-from placetui.placement.resolve import resolve
 from placetui.placement.topology import Node
 
 

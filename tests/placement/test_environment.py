@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from placetui.frameworks.planner import make_plan, resolve
 from placetui.placement.environment import interpreter, rank_environment, visible_devices_variable
 from placetui.placement.plan import Plan
-from placetui.placement.resolve import make_plan, resolve
 from placetui.placement.topology import Node
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from time import process_time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placetui.placement.explain import explain
+from placetui.frameworks.planner import make_plan, resolve
+from placetui.placement.explain import explain, occupants_text
+from placetui.placement.names import Names, UnknownName
 from placetui.placement.plan import Occupant, Plan
 from placetui.placement.problems import Path, Span
-from placetui.placement.resolve import make_plan, resolve
-from placetui.placement.targets import Target, UnknownTarget, find_target
 from placetui.placement.topology import Node
-from placetui.placement.wording import occupants_text, pattern_text, ranges, share_text
+from placetui.placement.wording import pattern_text, ranges, share_text
 
 NODES = [
     Node(8, name="alpha", ip="10.0.0.1"),
@@ -67,34 +69,54 @@ def text(plan: Plan, what: str) -> str:
     return "\n".join(explain(plan, what).lines())
 
 
+def target(plan: Plan, what: str) -> tuple[object, ...]:
+    """Components, nodes, kind of devices and numbers, as far as they are named."""
+    named = Names(plan).read(what)
+    numbers = named.numbers.text if named.numbers else None
+    return tuple(part for part in (*named.components, *named.nodes, named.kind, numbers) if part not in ("", None))
+
+
 @pytest.mark.parametrize(
-    ("what", "target"),
+    ("what", "named"),
     [
-        ("actor", Target("component", "actor")),
-        ("ACTOR", Target("component", "actor")),
-        ("actor:3", Target("rank", "actor", 3)),
-        ("actor 3", Target("rank", "actor", 3)),
-        (" actor : 3 ", Target("rank", "actor", 3)),
-        ("beta", Target("node", node=1)),
-        ("10.0.0.2", Target("node", node=1)),
-        ("node1", Target("node", node=1)),
-        ("1", Target("node", node=1)),
-        ("beta/gpu5", Target("device", node=1, device="gpu", index=5)),
-        ("node1/GPU 5", Target("device", node=1, device="gpu", index=5)),
-        ("10.0.0.2/5", Target("device", node=1, device="gpu", index=5)),
-        ("arms/DOSW11", Target("device", node=2, device="DOSW1", index=1)),
-        ("2/dosw1 0", Target("device", node=2, device="DOSW1", index=0)),
+        ("actor", ("actor",)),
+        ("ACTOR", ("actor",)),
+        ("roll", ("rollout",)),
+        ("actor:3", ("actor", "3")),
+        ("actor 3", ("actor", "3")),
+        (" actor : 3 ", ("actor", "3")),
+        ("actor rank 3", ("actor", "3")),
+        ("actor:0-3", ("actor", "0-3")),
+        ("actor 0 - 3, 7", ("actor", "0-3,7")),
+        ("beta", (1,)),
+        ("10.0.0.2", (1,)),
+        ("node1", (1,)),
+        ("1", (1,)),
+        ("#1", (1,)),
+        ("beta/gpu5", (1, "gpu", "5")),
+        ("node1/GPU 5", (1, "gpu", "5")),
+        ("10.0.0.2/5", (1, "gpu", "5")),
+        ("arms/DOSW11", (2, "DOSW1", "1")),
+        ("2/dosw1 0", (2, "DOSW1", "0")),
+        ("dosw1 0", (0, 1, 2, "DOSW1", "0")),
+        ("group:arm", (2,)),
     ],
 )
-def test_what_people_write_is_understood(plan: Plan, what: str, target: Target) -> None:
-    assert find_target(plan, what) == target
+def test_what_people_write_is_understood(plan: Plan, what: str, named: tuple[object, ...]) -> None:
+    assert target(plan, what) == named
 
 
 def test_a_component_called_like_a_number_is_a_component() -> None:
     plan = resolve({"cluster": {"num_nodes": 1, "component_placement": {"0": "0-3", "a:1": "0"}}})
-    assert find_target(plan, "0") == Target("component", "0")
-    assert find_target(plan, "0:2") == Target("rank", "0", 2)
-    assert find_target(plan, "a:1") == Target("component", "a:1")
+    assert target(plan, "0") == ("0",)
+    assert target(plan, "0:2") == ("0", "2")
+    assert target(plan, "a:1") == ("a:1",)
+
+
+def test_letters_of_the_drawing_are_understood(plan: Plan) -> None:
+    names = Names(plan, {"actor": "A", "rollout": "7"})
+    assert names.read("a3") == Names(plan).read("actor:3") == names.read("A:3")
+    assert names.read("7:3").components == ("rollout",)
 
 
 @pytest.mark.parametrize(
@@ -103,25 +125,59 @@ def test_a_component_called_like_a_number_is_a_component() -> None:
         ("actr:3", "did you mean `actor:3`?"),
         ("rolout", "did you mean `rollout`?"),
         ("alhpa/gpu0", "did you mean `alpha/gpu0`?"),
-        ("actor:99", "its ranks are 0 to 15"),
-        ("alpha/gpu8", "it has GPU 0-7"),
-        ("arms/gpu0", "it has DOSW1 0-1"),
-        ("arms/DOSW12", "it has DOSW1 0-1"),
+        ("actor:99", "actor has ranks 0 to 15"),
+        ("alpha/gpu8", "alpha has GPUs 0 to 7"),
+        ("arms/gpu0", "arms has no GPUs"),
+        ("arms/DOSW12", "arms has DOSW1 0-1"),
+        ("node9", "the plan has nodes 0 to 2"),
+        ("actor 3 rollout 2", "name a component"),
         ("", "name a component (`actor`, `rollout`, `env` and `agent`), a rank such as `actor:3`"),
         ("?" * 5000, "name a component"),
     ],
 )
 def test_what_is_not_there_gets_a_hint(plan: Plan, what: str, hint: str) -> None:
-    with pytest.raises(UnknownTarget) as caught:
-        find_target(plan, what)
+    with pytest.raises(UnknownName) as caught:
+        explain(plan, what)
     assert hint in caught.value.hint
 
 
 def test_a_component_that_could_not_be_placed_says_so() -> None:
     plan = make_plan({"cluster": {"num_nodes": 1, "component_placement": {"actor": "0-99", "critic": "0"}}})
-    with pytest.raises(UnknownTarget) as caught:
-        find_target(plan, "actor:0")
+    with pytest.raises(UnknownName) as caught:
+        explain(plan, "actor:0")
     assert "could not be placed" in caught.value.hint
+
+
+@pytest.mark.parametrize("piece", [" ", ":", "1,", "/", "gpu ", "1 ", "- "])
+def test_long_texts_cost_little_more_than_short_ones(plan: Plan, piece: str) -> None:
+    def seconds(length: int) -> float:
+        start = process_time()
+        with suppress(UnknownName):
+            Names(plan).read("a" + piece * length + "x")
+        return process_time() - start
+
+    short, long = (min(seconds(length) for _ in range(3)) for length in (100, 20_000))
+    assert long < 0.02 + 20 * short, "a cube of the length would be eight million times as much"
+
+
+def test_some_ranks_are_a_table_of_nodes(plan: Plan) -> None:
+    found = answer(plan, "actor:6-9")
+    assert (found["kind"], found["ranks"]) == ("ranks", [6, 7, 8, 9])
+    assert [(row["node"], row["ranks"], row["devices"]) for row in found["nodes"]] == [
+        (0, [6, 7], [[3], [3]]),
+        (1, [8, 9], [[0], [1]]),
+    ]
+    lines = text(plan, "actor 6-9").splitlines()
+    assert lines[0] == "actor 6-9: 4 of 16 ranks on 2 nodes"
+    assert lines[-2:] == ["  alpha  6-7  GPU 3 ×2", "  beta   8-9  GPU 0-1"]
+    assert answer(plan, "actor:15-99")["kind"] == "rank", "the only one of these that there is"
+
+
+def test_one_name_can_stand_for_several_devices(plan: Plan) -> None:
+    found = answer(plan, "gpu7")
+    assert found["kind"] == "several"
+    assert [(part["node_name"], part["index"]) for part in found["parts"]] == [("alpha", 7), ("beta", 7)]
+    assert text(plan, "gpu7").startswith("alpha GPU 7 is empty\n\nbeta GPU 7: 1.00 of it is promised\n")
 
 
 @given(st.text(max_size=30))
@@ -129,7 +185,7 @@ def test_no_question_is_too_strange(question: str) -> None:
     plan = resolve(STRIDED)
     try:
         answer = explain(plan, question)
-    except UnknownTarget:
+    except UnknownName:
         return
     assert answer.to_dict()["schema"] == 1
     assert list(answer.lines())

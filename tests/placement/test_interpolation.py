@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from placetui.placement.interpolation import MISSING, Reader, Unresolved, has_unresolved
+from placetui.frameworks.planner import make_plan
+from placetui.placement.config.reader import MISSING, Reader, Unresolved, has_unresolved
 from placetui.placement.problems import Problem, Problems
-from placetui.placement.resolve import make_plan
 
 CONFIG: dict[Any, Any] = {
     "a": {"b": 3, "c": "x", "list": [10, {"deep": "0-3"}], "none": None, "flag": True, "self": "${a.b}"},

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from placetui.placement.interpolation import Reader
+from placetui.frameworks import registry
+from placetui.frameworks.planner import make_plan
+from placetui.placement.config.reader import Reader
+from placetui.placement.config.settings import read_settings
+from placetui.placement.config.settings_section import parse_cluster, read_topology
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Problem, Problems
-from placetui.placement.resolve import make_plan
-from placetui.placement.settings import MODES, parse_cluster, read_settings, read_topology
 from placetui.placement.topology import Node
 
 
@@ -171,7 +173,7 @@ def test_the_mode_of_a_task(task: Any, mode: str) -> None:
     assert plan_of({}, runner={"task_type": task}).mode == mode
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", registry.modes())
 def test_every_mode_is_accepted(mode: str) -> None:
     assert plan_of({"mode": mode}).mode == mode
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from placetui.frameworks.planner import make_plan
 from placetui.placement.plan import SHARE_UNITS, Plan
-from placetui.placement.resolve import make_plan
 from placetui.placement.topology import Node
 
 

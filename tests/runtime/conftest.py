@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ import pytest
 from placetui.bridge.client import Bridge
 from placetui.bridge.process import child_command
 from placetui.cli.cluster import RUNTIME, Runtime
-from placetui.runtime.private import Head
+from placetui.runtime.gcs.client import Head
+
+STORES = (b"placetui", b"placetui-details", b"placetui-ranks", b"placetui-locks")
 
 PROJECT = Path(__file__).parents[2]
 
@@ -32,13 +34,17 @@ os.dup2(2, 1)
 from ray.cluster_utils import Cluster
 cluster = Cluster()
 nodes = [
-    cluster.add_node(include_dashboard=False, object_store_memory=100 * 2**20, **one) for one in json.loads(sys.argv[1])
+    cluster.add_node(**{"include_dashboard": False, "object_store_memory": 100 * 2**20, **one})
+    for one in json.loads(sys.argv[1])
 ]
 told = {"address": cluster.address, "nodes": [one.node_id for one in nodes], "processes": [
     {kind: [one.process.pid for one in processes] for kind, processes in node.all_processes.items()} for node in nodes
 ]}
 os.write(answer, json.dumps(told).encode() + b"\\n")
-sys.stdin.read()
+for line in sys.stdin:
+    # A head that persists its tables can be killed and started again.
+    {"kill head": nodes[0].kill_gcs_server, "start head": nodes[0].start_gcs_server}[line.strip()]()
+    os.write(answer, b"{}\\n")
 cluster.shutdown()
 """
 
@@ -60,6 +66,27 @@ class TestCluster:
 
     directory: Path
     commands: list[subprocess.Popen[str]] = field(default_factory=list)
+    process: subprocess.Popen[bytes] | None = None
+    """That holds it."""
+
+    @contextmanager
+    def head_away(self, seconds: float) -> Iterator[None]:
+        """Kill the head, and start it again after so many seconds; only one that persists its tables comes back."""
+        self._ask("kill head")
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            time.sleep(max(0.0, begun + seconds - time.monotonic()))
+            self._ask("start head")
+
+    def _ask(self, what: str) -> None:
+        assert self.process is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{what}\n".encode())
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == b"{}\n", (self.directory / "cluster.log").read_text()[-2000:]
 
     def environment(self, **more: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
@@ -128,9 +155,9 @@ class TestCluster:
         return self.run("down", job, "--yes")
 
     @contextmanager
-    def child(self) -> Iterator[TestChild]:
+    def child(self, **more: str) -> Iterator[TestChild]:
         """The process with Ray in it, for one who asks it directly."""
-        environment = [f"{name}={value}" for name, value in self.environment().items()]
+        environment = [f"{name}={value}" for name, value in self.environment(**more).items()]
         bridge = Bridge(self.directory, ["/usr/bin/env", "-i", *environment, *child_command(RUNTIME)])
         bridge.start()
         with closing(bridge):
@@ -138,11 +165,12 @@ class TestCluster:
 
     def clean_up(self) -> None:
         """End all jobs, and see that nothing is left."""
-        from placetui.runtime import jobs, records
+        from placetui.runtime.jobs.state import find_all_jobs
+        from placetui.runtime.jobs.stop import stop
 
         with self.head() as head:
-            for job in jobs.jobs(records.find_all(head), head.tables()):
-                jobs.stop(head, job.record.job)
+            for job in find_all_jobs(head):
+                stop(head, job.record.job)
         self.assert_clean()
 
     def head(self) -> Any:
@@ -157,8 +185,8 @@ class TestCluster:
 
     def left_behind(self) -> list[str]:
         with self.head() as head:
-            tables = head.tables()
-            found = [f"record {key.decode()}" for name in (b"placetui", b"placetui-ranks") for key in head.keys(name)]
+            tables = replace(head.tables(), actors=head.living_actors())
+            found = [f"record {key.decode()}" for name in STORES for key in head.keys(name)]
         found += [f"actor {one.name} {one.state}" for one in tables.actors if one.state != "DEAD"]
         found += [f"group {one.name or one.id} {one.state}" for one in tables.groups if one.state != "REMOVED"]
         for node in tables.nodes:
@@ -238,7 +266,7 @@ def running_cluster(nodes: Sequence[Mapping[str, Any]], **settings: str) -> Iter
     try:
         line = process.stdout.readline()
         assert line, (directory / "cluster.log").read_text()
-        cluster = TestCluster(**json.loads(line), directory=directory)
+        cluster = TestCluster(**json.loads(line), directory=directory, process=process)
         yield cluster
         for command in cluster.commands:
             if command.poll() is None:

@@ -6,24 +6,22 @@ from typing import Any
 
 import pytest
 
-from placetui.observe.facts import NodeFacts
+from placetui.observe.attribution import NodeFacts
 from placetui.observe.model import NodeSample
-from placetui.runtime.model import RayNode
-from placetui.runtime.node_reader import Reading
-from placetui.runtime.observer import ObserverOptions, aged
-from placetui.runtime.samplers import Seat
-from placetui.runtime.view import Slots
+from placetui.runtime.gcs.model import RayNode
+from placetui.runtime.watch.observer import ObserverOptions, aged
+from placetui.runtime.watch.samplers import GpuOrder, Reading, SampledNode
 
 NODE = NodeSample(0, "a")
-READING = Reading(1, NODE, NodeFacts(), Slots(8))
+READING = Reading(1, NODE, NodeFacts(), GpuOrder(8))
 SOMETHING: Any = object()
 
 
-def seat(**values: Any) -> Seat:
-    return Seat(RayNode("a", "10.0.0.1"), **{"actor": SOMETHING, **values})
+def seat(**values: Any) -> SampledNode:
+    return SampledNode(RayNode("a", "10.0.0.1"), **{"actor": SOMETHING, **values})
 
 
-def look(one: Seat, now: float, period: float = 0.0) -> tuple[bool, float, str | None]:
+def look(one: SampledNode, now: float, period: float = 0.0) -> tuple[bool, float, str | None]:
     found = aged(NODE, one, now, period)
     return found.stale, found.age, found.error
 

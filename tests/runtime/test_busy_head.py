@@ -1,71 +1,82 @@
-"""A head that is so busy that it answers late, now and then: that is no reason to give up."""
+"""A head that does not answer now and then, or for a while: that is no reason to give up."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from placetui.bridge.work import Work
-from placetui.runtime import jobs
-from placetui.runtime.errors import Refused, Silent
-from placetui.runtime.model import RayActor
-from placetui.runtime.waiting import Patience
+from placetui.runtime.errors import ClusterLost, NotPossible, Silent, Unreachable
+from placetui.runtime.gcs.client import Head
+from placetui.runtime.gcs.model import RayActor
+from placetui.runtime.jobs.stop import stop
+from placetui.runtime.policy import OUTAGE_VARIABLE, Policy
+from tests.runtime.fake_head import FakeHead
 
 
-class BusyHead:
-    """Has one actor of a job, and every third answer comes too late."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.left = [RayActor(id="a", name="job/actor:0", namespace="placetui", state="ALIVE")]
-        self.deleted: list[bytes] = []
-
-    def _answer(self, value: Any) -> Any:
-        self.asked += 1
-        if self.asked % 3 == 1:
-            raise Silent("the head did not answer in time")
-        return value
-
-    def get(self, namespace: bytes, key: bytes) -> bytes | None:
-        return None
-
-    def living_actors(self) -> Any:
-        return self._answer(tuple(self.left))
-
-    def groups(self) -> Any:
-        return ()
-
-    def kill_actor(self, id: str) -> None:
-        self._answer(None)
-        self.left = []
-
-    def delete_all(self, namespace: bytes, prefix: bytes) -> None:
-        self.deleted.append(prefix)
+def actor(**more: Any) -> RayActor:
+    return RayActor(id="a", name="job/actor:0", namespace="placetui", **more)
 
 
 def test_a_job_is_stopped_all_the_same() -> None:
-    head = BusyHead()
-    assert jobs.stop(head, "job") == {"actors": 1, "groups": 0}  # type: ignore[arg-type]
-    assert head.deleted
+    head = FakeHead(actor())
+    head.every = 3
+    assert stop(head, "job") == {"actors": 1, "groups": 0}
+    assert head.living == []
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "-x"])
 def test_what_cannot_be_a_name_ends_nothing(name: str) -> None:
-    with pytest.raises(Refused, match="cannot be the name of a job"):
-        jobs.stop(BusyHead(), name)  # type: ignore[arg-type]
+    with pytest.raises(NotPossible, match="cannot be the name of a job"):
+        stop(FakeHead(), name)
 
 
-def test_waiting_goes_on() -> None:
-    answers = iter([Silent("late"), None, Silent("late"), "there"])
+def head_that_answers(*answers: Any, outage: float = 5.0) -> Head:
+    head = Head("127.0.0.1:1", Policy(poll=0.001, outage=outage))
+    waiting = iter(answers)
 
-    def look() -> Any:
-        answer = next(answers)
-        if isinstance(answer, Silent):
-            raise answer
-        return answer
+    def answer(*_: str, **__: Any) -> Any:
+        found = next(waiting)
+        if isinstance(found, Exception):
+            raise found
+        return found
 
-    def watch() -> None:
-        raise Silent("late")
+    head._call_once = answer  # type: ignore[method-assign]
+    return head.outlast_outages()
 
-    assert Patience(Work(0, lambda kind, **body: None), 10.0, watch).until(look, lambda: "it") == "there"
+
+@pytest.mark.parametrize("kind", [Unreachable, Silent])
+def test_a_call_is_repeated_within_an_outage(kind: Callable[[str], Exception]) -> None:
+    head = head_that_answers(kind("no"), kind("no"), None)
+    assert head.get(b"n", b"k") is None
+
+
+def test_a_call_is_given_up_after_an_outage() -> None:
+    begun = time.monotonic()
+    with pytest.raises(Unreachable):
+        head_that_answers(*[Unreachable("no")] * 1000, outage=0.1).get(b"n", b"k")
+    assert time.monotonic() - begun < 5
+
+
+def test_what_is_wrong_for_good_is_said_at_once() -> None:
+    with pytest.raises(ClusterLost, match="refuses"):
+        head_that_answers(ClusterLost("refuses"), None).get(b"n", b"k")
+
+
+def test_whoever_waits_for_a_head_can_be_interrupted() -> None:
+    head = head_that_answers(*[Unreachable("no")] * 1000)
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    head.outlast_outages(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        head.nodes()
+
+
+def test_an_outage_may_last_as_long_as_ray_itself_waits() -> None:
+    assert Policy.read({}).outage == 60
+    assert Policy.read({OUTAGE_VARIABLE: "5"}).outage == 5
+    assert Policy.read({OUTAGE_VARIABLE: "soon"}).outage == 60

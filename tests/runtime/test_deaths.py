@@ -27,6 +27,9 @@ Write = Callable[..., Path]
 QUICKER = {"RAY_health_check_period_ms": "1000", "RAY_health_check_failure_threshold": "4"}
 """Ray takes 15 s to see that a raylet is gone; here 4. A raylet that is merely slow has its 10 s all the same."""
 
+SHORT = {"RAY_gcs_rpc_server_reconnect_timeout_s": "5"}
+"""How long a head is waited for that was there before."""
+
 LOST = "node lost: down, then up"
 
 SLEEPER = """
@@ -145,10 +148,10 @@ def test_the_head_that_dies_under_a_job(two_nodes: TestCluster, write: Write, sl
     assert two_nodes.up(file, PYTHONPATH=sleeper).code == 0
     target: dict[str, Any] = {"address": two_nodes.address, "job": "job", "component": "actor"}
     waiting = [
-        two_nodes.start("call", "job", "actor", "sleep", "--timeout", "600"),
-        two_nodes.start("logs", "job", "actor:0", "-f"),
+        two_nodes.start("call", "job", "actor", "sleep", "--timeout", "600", **SHORT),  # type: ignore[arg-type]
+        two_nodes.start("logs", "job", "actor:0", "-f", **SHORT),  # type: ignore[arg-type]
     ]
-    with two_nodes.child() as child:
+    with two_nodes.child(**SHORT) as child:
         # The launch, the two commands, and the one below.
         threading.Thread(target=kill_head_with_drivers, args=(two_nodes, 4)).start()
         with pytest.raises(Failed, match=f"cluster at {two_nodes.address}"):

@@ -1,4 +1,4 @@
-"""Bundles, seats and whether they fit: arithmetic without Ray."""
+"""Bundles, ranks and whether they fit: arithmetic without Ray."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placetui.frameworks.planner import resolve
 from placetui.placement.plan import SHARE_UNITS, Plan
-from placetui.placement.resolve import resolve
 from placetui.placement.topology import Node
-from placetui.runtime.demand import demand_of
-from placetui.runtime.feasibility import check, expected_slots, free_slots, holders_of, needed_on, whole_gpus
-from placetui.runtime.model import RayActor, RayBundle, RayGroup, RayNode, Tables
-from placetui.runtime.reserve import in_the_way
+from placetui.runtime.gcs.model import RayActor, RayBundle, RayGroup, RayNode, Tables
+from placetui.runtime.launch.demand import demand_of
+from placetui.runtime.launch.feasibility import check, expected_slots, free_slots, holders_of, needed_on, whole_gpus
+from placetui.runtime.launch.reserve import in_the_way
 
 
 def plan_of(placement: dict[str, Any], nodes: int = 1, gpus: int = 4, **section: Any) -> Plan:
@@ -31,22 +31,22 @@ def idle(*nodes: RayNode, **more: Any) -> Tables:
 
 def test_a_bundle_for_each_occupied_device_and_a_seat_for_each_rank() -> None:
     demand = demand_of(plan_of({"actor": "1-2", "rollout": "0-1:0", "env": {"node_group": "node", "placement": "0"}}))
-    assert [(bundle.node, bundle.position, bundle.resources) for bundle in demand.bundles] == [
+    assert [(bundle.node, bundle.position, bundle.resources("GPU")) for bundle in demand.bundles] == [
         (0, position, {"GPU": 1, "CPU": 1}) for position in (0, 1, 2)
     ]
-    assert [(seat.component, seat.rank, seat.bundles) for seat in demand.seats] == [
+    assert [(needs.component, needs.rank, needs.bundles) for needs in demand.ranks] == [
         ("actor", 0, (1,)),
         ("actor", 1, (2,)),
         ("rollout", 0, (0, 1)),
         ("env", 0, ()),
     ]
-    assert demand.seats[-1].gpu_units == demand.seats[-1].cpu_units == 0
+    assert demand.ranks[-1].gpu_units == demand.ranks[-1].cpu_units == 0
 
 
 def test_a_bundle_has_cpus_for_all_its_ranks() -> None:
     launch = {"actor": {"num_cpus": 2.5}, "rollout": {"num_cpus": 0}}
     demand = demand_of(plan_of({"actor,rollout": "0-1"}, launch=launch))
-    assert [bundle.resources["CPU"] for bundle in demand.bundles] == [2.5, 2.5]
+    assert [bundle.resources("GPU")["CPU"] for bundle in demand.bundles] == [2.5, 2.5]
     assert needed_on(demand, 0) == {"GPU": 2 * SHARE_UNITS, "CPU": 5 * SHARE_UNITS}
 
 
@@ -61,9 +61,9 @@ def test_bundles_hold_what_their_ranks_ask(devices: list[int], cpus: int) -> Non
     rule = ",".join(map(str, sorted(devices)))
     demand = demand_of(plan_of({"actor,rollout,reward": rule}, launch={"reward": {"num_cpus": cpus}}))
     for number, bundle in enumerate(demand.bundles):
-        inside = [seat for seat in demand.seats if seat.bundles[0] == number]
-        assert sum(seat.cpu_units for seat in inside) <= bundle.cpu_units
-        assert sum(seat.gpu_units for seat in inside) <= SHARE_UNITS
+        inside = [needs for needs in demand.ranks if needs.bundles[0] == number]
+        assert sum(needs.cpu_units for needs in inside) <= bundle.cpu_units
+        assert sum(needs.gpu_units for needs in inside) <= SHARE_UNITS
 
 
 def test_it_fits_on_an_idle_node() -> None:

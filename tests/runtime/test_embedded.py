@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import placetui
-from placetui.runtime.session import same_head
+from placetui.runtime.api.session import same_head
 
 if TYPE_CHECKING:
     from tests.runtime.conftest import TestCluster
@@ -87,7 +87,7 @@ def test_assumed_nodes_need_no_ray() -> None:
         "import sys, placetui\n"
         "cluster = placetui.Cluster(2)\n"
         "print(cluster.num_accelerators, cluster.address, 'ray' in sys.modules)\n"
-        "print(isinstance(cluster, placetui.placement.topology.Cluster))\n"
+        "print(isinstance(cluster, placetui.placement.topology.Topology))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

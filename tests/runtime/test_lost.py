@@ -23,6 +23,9 @@ Write = Callable[..., Path]
 SECONDS = 20.0
 """In which a command says what is wrong, also on a busy machine. Ray's own client takes a minute."""
 
+SHORT = {"RAY_gcs_rpc_server_reconnect_timeout_s": "5"}
+"""How long a head is waited for that was there before."""
+
 
 @pytest.fixture
 def mortal(start_cluster: Callable[..., TestCluster]) -> TestCluster:
@@ -51,7 +54,7 @@ def test_the_head_dies_while_we_look(mortal: TestCluster) -> None:
 def test_the_head_dies_while_we_launch(mortal: TestCluster, write: Write, tmp_path: Path) -> None:
     (tmp_path / "never.py").write_text("import time\nclass Worker:\n  def __init__(self): time.sleep(1000)")
     file = write("actor: 0-1", more="placetui:\n  launch: {actor: {worker: 'never:Worker'}}\n")
-    process = mortal.start("up", file, "--yes", "--json", PYTHONPATH=str(tmp_path))
+    process = mortal.start("up", file, "--yes", "--json", PYTHONPATH=str(tmp_path), **SHORT)  # type: ignore[arg-type]
     mortal.read_until(process, "launch")
     kill_head(mortal)
     begun = time.monotonic()
@@ -117,7 +120,7 @@ def test_a_head_that_hangs_is_not_taken_for_something_else(mortal: TestCluster) 
     assert mortal.jobs() == []
 
 
-@pytest.mark.parametrize("address", ["here", "ray://10.0.0.1:10001", "10.0.0.1:99999"])
+@pytest.mark.parametrize("address", ["here", "ray://head.invalid:10001", "10.0.0.1:99999"])
 def test_what_is_no_address_in_the_environment(nowhere: TestCluster, address: str) -> None:
     done = nowhere.run("ps", address=False, RAY_ADDRESS=address)
     assert done.code == 3

@@ -209,12 +209,12 @@ def test_a_rank_killed_from_outside_is_started_again_by_ray(one_node: TestCluste
     # Once was all that it may: now it is dead, with the reason, and the follower has come to its end.
     os.kill(after["pid"], signal.SIGKILL)
     dead = wait_for_state(ask, "env", 0, "dead")
-    assert dead["reason"].startswith("its process died: ")
+    assert dead["reason"].startswith("the process died: ")
     _, err = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert "env:0 is dead: its process died" in err
+    assert "env:0 is dead: the process died" in err
     listed = one_node.run("ps")
-    assert "  env:0 dead: its process died" in listed.out
+    assert "  env:0 dead: the process died" in listed.out
     assert "degraded" in listed.out
     assert list(about(ask)) == ["0", "1"]
     # Made again, it has its restart back.
@@ -240,7 +240,7 @@ def test_a_rank_that_is_killed_stays_dead_until_it_is_restarted(one_node: TestCl
     assert after["1"] == {**before["1"], "pid": back["pid"]}
     assert state(ask, "actor", 1)["gpu_ids"] == ["3"]
     with one_node.head() as head:
-        (actor,) = [one for one in head.actors() if one.name == "job/actor:1" and one.state == "ALIVE"]
+        (actor,) = [one for one in head.living_actors() if one.name == "job/actor:1" and one.state == "ALIVE"]
     assert dict(actor.slots) == {3: 10_000}
     assert one_node.jobs()[0]["state"] == "running"
 

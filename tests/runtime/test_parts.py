@@ -20,26 +20,30 @@ from placetui import (
     PlacementStrategy,
     Worker,
     create_placement_groups,
+    runtime,
 )
-from placetui.runtime import shell
-from placetui.runtime.connect import check_address, check_versions, choose, is_here, resolve_address
-from placetui.runtime.engines import EnginePart, engine_arguments, sizes_by_node
-from placetui.runtime.errors import NoCluster, NothingFound, NotReady, Refused
-from placetui.runtime.jobs import jobs
-from placetui.runtime.local import machine_environment
-from placetui.runtime.model import RayActor, RayBundle, RayGroup, RayNode, Tables
-from placetui.runtime.private import unready
-from placetui.runtime.records import LAUNCHING, READY, Record, check_name
+from placetui.placement.plan import RankOfEngine
+from placetui.runtime.errors import NoCluster, NothingFound, NotPossible, NotReady
+from placetui.runtime.gcs.address import check_address, choose, resolve_address
+from placetui.runtime.gcs.client import unready
+from placetui.runtime.gcs.driver import check_versions, is_here
+from placetui.runtime.gcs.model import RayActor, RayBundle, RayGroup, RayNode, Tables
+from placetui.runtime.jobs.records import LAUNCHING, READY, Record, check_name
+from placetui.runtime.jobs.state import job_of
+from placetui.runtime.launch.embedded import machine_environment
+from placetui.runtime.launch.engines import EnginePart, engine_arguments, sizes_by_node
+from placetui.runtime.remote import rank_actor
 
 
-def test_one_module_uses_what_ray_keeps_private() -> None:
-    marks = ("ray._private", "ray.core.generated", "_actor_id.hex", "_py_driver", "_raylet")
+def test_only_gcs_and_remote_use_what_ray_keeps_private() -> None:
+    marks = ("ray._private", "ray.core.generated", "_actor_id.hex", "_py_driver", "_raylet", "_internal_kv")
+    package = Path(runtime.__file__).parent
     users = {
-        path.name
-        for path in Path(shell.__file__).parent.glob("*.py")
+        path.parent.name
+        for path in package.rglob("*.py")
         if any(mark in path.read_text(encoding="utf-8") for mark in marks)
     }
-    assert users == {"private.py", "private_check.py"}  # the latter names what the former uses
+    assert users == {"gcs", "remote"}
 
 
 def test_an_address_comes_from_the_option_then_the_variable() -> None:
@@ -96,7 +100,7 @@ def test_ray_that_cannot_be_imported_is_a_sentence() -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "-x", "a b", "x" * 101, "ö"])
 def test_names_that_no_job_can_have(name: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(NotPossible):
         check_name(name)
 
 
@@ -129,7 +133,7 @@ class Pair(NamedTuple):
 
 
 def test_answers_are_plain_whatever_class_they_are_of() -> None:
-    found = shell.plain({"one": Pair(0.5, Colour.RED), "level": Level.LOW})
+    found = rank_actor.plain({"one": Pair(0.5, Colour.RED), "level": Level.LOW})
     assert found == {"one": [0.5, "red"], "level": 1}
     assert [type(value) for value in (found["one"], found["one"][1], found["level"])] == [list, str, int]
 
@@ -158,12 +162,17 @@ def tables(*states: str) -> Tables:
 def test_how_a_job_is(recorded: str, states: tuple[str, ...], state: str, alive: int) -> None:
     nodes = ({"rank": 3, "node_id": "n"},)
     record = Record("job", "f", 1.0, state=recorded, groups={"actor": 2}, nodes=nodes)
-    (job,) = jobs([record], tables(*states))
+    job = job_of(record, tables(*states))
     assert job.to_dict() == {
         "name": "job",
+        "framework": "placetui",
+        "ray_job": None,
+        "submission": None,
         "file": "f",
         "state": state,
         "created": 1.0,
+        "owner": None,
+        "silent_nodes": [],
         "groups": {"actor": {"world_size": 2, "alive": alive}},
     }
     if states:
@@ -172,36 +181,50 @@ def test_how_a_job_is(recorded: str, states: tuple[str, ...], state: str, alive:
         assert (job.ranks[1].state, job.ranks[1].reason) == ("dead", "killed")
 
 
-def test_what_is_there_without_a_record_is_an_incomplete_job() -> None:
-    assert [(job.record.job, job.state) for job in jobs([], tables("ALIVE"))] == [("job", "incomplete")]
-
-
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.sets(st.integers(0, 30), max_size=12))
 def test_port_blocks_are_free_and_do_not_overlap(sizes: list[int], taken: set[int]) -> None:
-    original = shell.port_is_free
+    original = rank_actor.port_is_free
     try:
-        shell.port_is_free = lambda port: port - 50_000 not in taken
-        found = shell.find_port_blocks(sizes, first=50_000, last=51_000)
+        rank_actor.port_is_free = lambda port: port - 50_000 not in taken
+        found = rank_actor.find_port_blocks(sizes, first=50_000, last=51_000)
     finally:
-        shell.port_is_free = original
+        rank_actor.port_is_free = original
     used = [port for start, size in zip(found, sizes, strict=True) for port in range(start, start + size)]
     assert len(set(used)) == sum(sizes)
     assert used == sorted(used)
     assert not {port - 50_000 for port in used} & taken
 
 
+def test_two_jobs_on_a_machine_get_different_ports_that_ray_does_not_use_itself() -> None:
+    """Also while nobody listens on them yet."""
+    ours, theirs = rank_actor.PortLocks(), rank_actor.PortLocks()
+    sizes = (1, 1, 31)
+    given = [
+        port
+        for locks in (ours, theirs, ours)
+        for start, size in zip(rank_actor.find_port_blocks(sizes, locks), sizes, strict=True)
+        for port in range(start, start + size)
+    ]
+    ours.close()
+    theirs.close()
+    assert len(set(given)) == len(given) == 3 * sum(sizes)
+    assert not set(given) & set(range(10002, 20000))
+
+
 def test_ports_that_somebody_listens_on_are_passed_over() -> None:
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("", 0)))
         port = listener.getsockname()[1]
-        assert not shell.port_is_free(port)
-        assert shell.find_port_blocks([1], first=port, last=port + 50)[0] > port
+        assert not rank_actor.port_is_free(port)
+        assert rank_actor.find_port_blocks([1], first=port, last=port + 50)[0] > port
         with pytest.raises(RuntimeError, match=f"no 2 consecutive free ports from {port} to {port} on "):
-            shell.find_port_blocks([2], first=port, last=port + 1)
+            rank_actor.find_port_blocks([2], first=port, last=port + 1)
 
 
 def test_the_parts_of_an_engine_share_the_address_of_the_first() -> None:
-    parts = [EnginePart(rank, rank // 2, str(2 * (rank % 2)), 2) for rank in range(4)]
+    parts = [
+        EnginePart(rank, rank // 2, str(2 * (rank % 2)), RankOfEngine(rank // 2, rank % 2, 2)) for rank in range(4)
+    ]
     sizes = sizes_by_node(parts, dp_size=2)
     assert sizes == {0: [1, 1, 32, 1, 1], 1: [1, 1, 32, 1, 1]}
     ports = {node: [100, 101, 102, 134, 135] for node in sizes}
@@ -231,7 +254,7 @@ class Plain:
     ("made", "names"), [(Named, {"rank", "host"}), (Open, {"host", "port"}), (Plain, set()), (int, set())]
 )
 def test_a_worker_is_told_what_it_names(made: type, names: set[str]) -> None:
-    assert set(shell.wanted(made, {"rank": 0, "world_size": 1}, {"host": "h", "port": 1})) == names
+    assert set(rank_actor.wanted(made, {"rank": 0, "world_size": 1}, {"host": "h", "port": 1})) == names
 
 
 def test_an_embedded_cluster_has_what_the_machine_is_and_nothing_of_its_user() -> None:
@@ -268,8 +291,8 @@ class Seen(PlacementStrategy):
 
 def test_isolation_of_a_group_and_its_older_spelling() -> None:
     seen, cluster = Seen(), Cluster(nodes=[Node(1)])
-    wishes: list[dict[str, Any]] = [{}, {"isolate_accelerator": False}, {"isolate_gpu": False}]
-    for wish in wishes:
+    plan_request: list[dict[str, Any]] = [{}, {"isolate_accelerator": False}, {"isolate_gpu": False}]
+    for wish in plan_request:
         with pytest.raises(PlacementError):
             Worker.create_group().launch(cluster, seen, **wish)
     assert seen.isolated == [True, False, False]
@@ -278,7 +301,7 @@ def test_isolation_of_a_group_and_its_older_spelling() -> None:
 def test_the_built_in_worker_tells_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "secret")
     monkeypatch.setenv("RANK", "3")
-    told = shell.BuiltIn(["4"], {"RANK", "WORLD_SIZE"}).report()
+    told = rank_actor.BuiltIn(["4"], {"RANK", "WORLD_SIZE"}).report()
     assert (told["environment"], told["gpu_ids"], sorted(told)) == (
         {"RANK": "3"},
         ["4"],

@@ -16,7 +16,7 @@ import json, types
 import placetui
 
 cluster = placetui.Cluster()
-found = {"nodes": [node.gpus for node in cluster.nodes], "ids": cluster.node_ids}
+found = {"nodes": [node.gpus for node in cluster.nodes], "ids": [node.id for node in cluster.match.nodes]}
 found["two"] = [placetui.Cluster(2).num_nodes, placetui.Cluster(cluster_cfg={"num_nodes": 2}).num_nodes]
 placements = placetui.PackedPlacementStrategy(0, 5).get_placement(cluster)
 found["node_id"] = [placement.node_id for placement in placements]
@@ -101,7 +101,7 @@ def test_a_cluster_that_is_busy_is_not_waited_for_in_silence(found: dict[str, An
 
 
 def test_more_than_there_is_and_wrong_arguments(found: dict[str, Any]) -> None:
-    assert found["too large"] == ["Refused", "the job takes 8 GPUs, the cluster has 6"]
+    assert found["too large"] == ["NotPossible", "the job takes 8 GPUs, the cluster has 6"]
     kind, text = found["wrong"]
     assert kind == "PlacementError"
     assert "slime_not_a_number" in text

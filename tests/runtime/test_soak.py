@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from placetui.runtime.shell import port_is_free
+from placetui.runtime.remote.rank_actor import port_is_free
 
 if TYPE_CHECKING:
     from tests.runtime.conftest import TestCluster

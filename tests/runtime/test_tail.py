@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placetui.runtime.shell import TEXT_LIMIT, plain
-from placetui.runtime.tail import CHUNK, read_file
+from placetui.runtime.remote.log_files import CHUNK, read_file
+from placetui.runtime.remote.rank_actor import TEXT_LIMIT, plain
 
 
 @pytest.fixture

@@ -147,7 +147,7 @@ def test_rlinf_ranks_by_label_and_a_group_without_gpus(three_nodes: TestCluster,
         *[("env", rank, rank, [], None) for rank in range(3)],
     ]
     with three_nodes.head() as head:
-        nodes = {actor.name: actor.node for actor in head.actors() if actor.state == "ALIVE"}
+        nodes = {actor.name: actor.node for actor in head.living_actors() if actor.state == "ALIVE"}
     assert [three_nodes.nodes.index(nodes[f"job/env:{rank}"]) for rank in range(3)] == [1, 2, 0]
     (job,) = three_nodes.jobs()
     assert job["groups"]["env"] == {"world_size": 3, "alive": 3}

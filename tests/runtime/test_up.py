@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from placetui.observe.owners import this_owner
 from tests.runtime.conftest import drivers
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def test_training_and_rollout_share_every_gpu(one_node: TestCluster, write: Writ
     ]
     # Ray's own books say so.
     with one_node.head() as head:
-        actors = {actor.name: actor for actor in head.actors() if actor.state == "ALIVE"}
+        actors = {actor.name: actor for actor in head.living_actors() if actor.state == "ALIVE"}
     assert {name: dict(actor.slots) for name, actor in actors.items()} == {
         f"colocated/{component}:{rank}": {rank: units}
         for component, units in (("actor", 8000), ("rollout", 2000))
@@ -67,9 +68,14 @@ def test_training_and_rollout_share_every_gpu(one_node: TestCluster, write: Writ
     assert job["created"] == pytest.approx(time.time(), abs=120)
     assert job == {
         "name": "colocated",
+        "framework": "placetui",
+        "ray_job": job["ray_job"],
+        "submission": None,
         "file": str(file),
         "state": "running",
         "created": job["created"],
+        "owner": this_owner(),
+        "silent_nodes": [],
         "groups": {"actor": {"world_size": 4, "alive": 4}, "rollout": {"world_size": 4, "alive": 4}},
     }
     ended = one_node.down("colocated")
@@ -258,13 +264,13 @@ def test_nobody_to_ask_is_wrong_usage(one_node: TestCluster, write: Write) -> No
 
 def test_from_any_namespace_and_without_a_trace(one_node: TestCluster, write: Write) -> None:
     with one_node.head() as head:
-        before = [(actor.id, actor.state) for actor in head.actors()]
+        before = [(actor.id, actor.state) for actor in head.living_actors()]
         registered = drivers(head)
     assert one_node.jobs() == []
     by_variable = one_node.run("ps", "--json", address=False, RAY_ADDRESS=one_node.address)
     assert (by_variable.code, by_variable.out) == (0, '{"jobs": []}\n')
     with one_node.head() as head:
-        assert [(actor.id, actor.state) for actor in head.actors()] == before
+        assert [(actor.id, actor.state) for actor in head.living_actors()] == before
         assert drivers(head) == registered
 
 
@@ -272,11 +278,11 @@ def test_from_any_namespace_and_without_a_trace(one_node: TestCluster, write: Wr
 def test_two_jobs_that_want_the_same_gpus_at_once(one_node: TestCluster, write: Write) -> None:
     """Both may see them free; the one that comes second waits, says for what, and leaves nothing."""
     files = [write("actor: 0-3", name=f"{name}.yaml") for name in ("first", "second")]
-    started = [one_node.start("up", file, "--yes", "--json", "--timeout", "15") for file in files]
+    started = [one_node.start("up", file, "--yes", "--json", "--timeout", "40") for file in files]
     outputs = [process.communicate(timeout=120) for process in started]
-    assert sorted(process.returncode for process in started) == [0, 3]
+    assert sorted(process.returncode for process in started) == [0, 3], outputs
     loser = next(err for process, (_, err) in zip(started, outputs, strict=True) if process.returncode)
-    assert "needs 4 GPU, 0 of its 4 are free; held by placement group" in loser
+    assert "0 of 4 GPUs free: 4 GPUs held by placement group" in loser
     assert [job["state"] for job in one_node.jobs()] == ["running"]
 
 

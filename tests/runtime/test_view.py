@@ -7,10 +7,11 @@ from importlib import import_module
 from typing import Any
 
 from placetui.observe.model import BundleState
-from placetui.runtime.model import RayActor, RayBundle, RayGroup, RayNode, RayWorker, Tables
-from placetui.runtime.private_rows import read_actor, read_worker
-from placetui.runtime.records import LAUNCHING, READY, Record
-from placetui.runtime.view import Place, Seen, Slots, actor_facts, bare_node, group_states, places, rank_states
+from placetui.runtime.gcs.model import RayActor, RayBundle, RayGroup, RayNode, RayWorker, Tables
+from placetui.runtime.gcs.rows import Environments, read_actor, read_worker
+from placetui.runtime.jobs.records import LAUNCHING, READY, Record
+from placetui.runtime.watch.samplers import GpuOrder
+from placetui.runtime.watch.view import Seen, ShownNode, actor_facts, bare_node, group_states, places, rank_states
 
 
 def node(id: str, ip: str = "10.0.0.1", gpus: int = 2, **labels: str) -> RayNode:
@@ -24,7 +25,7 @@ def record(*ids: str, **more: object) -> Record:
     return Record("ppo", "ppo.yaml", 1.0, state=READY, nodes=matched, **more)  # type: ignore[arg-type]
 
 
-def shown(found: tuple[Place, ...]) -> dict[int, str]:
+def shown(found: tuple[ShownNode, ...]) -> dict[int, str]:
     return {place.rank: place.node.id for place in found}
 
 
@@ -66,7 +67,7 @@ def test_actors_of_jobs_and_of_others() -> None:
         RayActor("5", "odd/name", "placetui", "Odd", node="a", group="g"),
     )
     groups = (RayGroup("g", "ppo", "placetui"), RayGroup("h", "ppo", "another"))
-    ours, other, odd = actor_facts(actors, groups, {"a": 4}, {"a": Slots(2)})
+    ours, other, odd = actor_facts(actors, groups, {"a": 4}, {"a": GpuOrder(2)})
     assert (ours.node, ours.job, ours.component, ours.rank, ours.group) == (4, "ppo", "actor", 3, "ppo")
     assert (ours.reserved, ours.created) == ({1: 0.8}, 5.0)
     assert (other.job, other.component, other.title, other.claimed, other.group) == ("02000000", None, "w", (1,), None)
@@ -84,18 +85,28 @@ def test_an_actor_in_its_constructor_has_a_process_and_one_that_waits_has_none()
 
 def test_a_worker_that_runs_a_task_tells_its_group_and_its_part() -> None:
     common_pb2: Any = import_module("ray.core.generated.common_pb2")
-    row = common_pb2.CoreWorkerStats(pid=7, worker_id=b"\x01\x02", job_id=b"\x03", actor_id=b"\xff" * 16)
+    row = common_pb2.CoreWorkerStats(
+        pid=7,
+        worker_id=b"\x01\x02",
+        job_id=b"\x03",
+        actor_id=b"\xff" * 16,
+        num_running_tasks=1,
+        ip_address="::1",
+        port=9,
+    )
     names = {"GPU_group_ab12": 2, "GPU_group_5_ab12": 2, "bundle_group_5_ab12": 0}
     for name, slot in names.items():
         row.used_resources[name].resource_slots.add(slot=slot, allocation=0.25)
-    assert read_worker(row) == RayWorker("0102", 7, "03", "ab12", {2: 2500}, {2: 5})
+    assert read_worker(row) == RayWorker("0102", 7, "03", "ab12", {2: 2500}, {2: 5}, address="[::1]:9")
     # In any bundle of the group; and without one.
     del row.used_resources["GPU_group_5_ab12"]
     del row.used_resources["bundle_group_5_ab12"]
-    assert read_worker(row) == RayWorker("0102", 7, "03", "ab12")
+    assert read_worker(row) == RayWorker("0102", 7, "03", "ab12", address="[::1]:9")
     row.used_resources.clear()
     row.used_resources["GPU"].resource_slots.add(slot=1, allocation=1.0)
-    assert read_worker(row) == RayWorker("0102", 7, "03", "", {1: 10000})
+    assert read_worker(row) == RayWorker("0102", 7, "03", "", {1: 10000}, address="[::1]:9")
+    row.num_running_tasks = 0
+    assert read_worker(row) == RayWorker("0102", 7, "03", "", {1: 10000}, address="[::1]:9", unused=True)
     row.actor_id = b"\x09" * 16
     assert read_worker(row) is None
 
@@ -120,13 +131,13 @@ def test_which_bundle_has_a_gpu_stands_in_the_name_of_the_resource() -> None:
     for name, slot in (("GPU_group_5_ab12", 2), ("GPU_group_ab12", 2), ("CPU_group_5_ab12", 0)):
         resource = row.resource_mapping.add(name=name)
         resource.resource_ids.add(index=slot, quantity=0.25)
-    found = read_actor(row)
+    found = read_actor(row, Environments())
     assert (found.slots, found.bundles) == ({2: 2500}, {2: 5})
 
 
 def test_words_of_a_list_are_places_in_the_list_that_ray_was_started_with() -> None:
-    assert Slots(4).meant("2, 0,2,9,GPU-x") == (2, 0)
-    limited = Slots(2, {"5": 0, "GPU-five": 0, "2": 1, "GPU-two": 1})
+    assert GpuOrder(4).meant("2, 0,2,9,GPU-x") == (2, 0)
+    limited = GpuOrder(2, {"5": 0, "GPU-five": 0, "2": 1, "GPU-two": 1})
     assert limited.meant("2,5") == (1, 0)
     assert limited.meant("GPU-five,0") == (0,)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from placetui.observe.playback import read_recording
+from placetui.observe.recording.reader import Recording
 from tests.runtime.conftest import Finished, TestCluster, node, running_cluster
 from tests.telemetry.standin import StandIn
 
@@ -245,6 +245,26 @@ def test_a_healthy_job_whose_trainer_is_offloaded_has_no_drift(scene: Scene) -> 
     }
 
 
+def test_a_launch_on_gpus_that_others_use_is_refused(scene: Scene) -> None:
+    """Ray's books say that GPUs 4 to 7 are free: NVML and environments know better."""
+
+    def look(rule: str, *more: str) -> Finished:
+        file = scene.directory / "wanted.yaml"
+        file.write_text(f"cluster:\n  num_nodes: 1\n  component_placement:\n    actor: {rule}\n")
+        return scene.cluster.up(file, "--dry-run", *more)
+
+    assert look("4").code == 0
+    done = look("4-7")
+    assert (done.code, done.last["step"], done.last["during"]) == (3, "failed", "check")
+    used = {one["gpu_id"]: one["used_by"] for one in done.last["used"]}
+    assert used.keys() == {"5", "6", "7"}
+    assert "Worker" in used["5"][0]
+    assert f"pid {scene.foreign.pid}" in used["6"][0]
+    assert "--on-used-gpus" in done.last["hint"]
+    assert SECRET not in done.out + done.err
+    assert look("4-7", "--on-used-gpus").code == 0
+
+
 def test_somebody_else_on_a_planned_gpu_is_drift_and_exit_1(scene: Scene) -> None:
     scene.hold(0, scene.foreign.pid, "3G")
     try:
@@ -259,7 +279,7 @@ def test_as_text_it_says_who_and_it_can_be_recorded(scene: Scene) -> None:
     recording = scene.directory / "recording"
     done = scene.cluster.run("top", "--once", scene.file, "--record", recording)
     assert done.code == 0, done.err
-    recorded = list(read_recording(recording))
+    recorded = list(Recording(recording))
     assert recorded[-1].device(0, 0) is not None
     assert {claim.actor for claim in recorded[-1].nodes[0].devices[1].claims} == {"ppo/actor:1", "ppo/rollout:1"}
     assert "ppo/rollout:1" in done.out

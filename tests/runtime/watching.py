@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,24 @@ from placetui.bridge.source import BridgeSource, ray_source
 from placetui.cli.feed import Feed
 from placetui.observe.model import NodeSample, Observation
 from placetui.observe.ports import Status, Update
+
+OCCUPY = """
+import json, sys, ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as Affinity
+ray.init(namespace="occupants")
+
+@ray.remote(num_cpus=0, max_restarts=0)
+class Occupant:
+    def here(self):
+        return True
+
+def on(node):
+    return Occupant.options(name=node, lifetime="detached", scheduling_strategy=Affinity(node, soft=False)).remote()
+
+actors = [on(node) for node in sys.argv[1:]]
+print(json.dumps({"there": ray.get([actor.here.remote() for actor in actors])}))
+"""
+"""A program that leaves an actor on each of these nodes, which asks for nothing: nodes in use are sampled."""
 
 PATIENCE = 40.0
 """Seconds until something that must come is missed; much more than it takes, for machines that are busy."""
@@ -60,9 +78,9 @@ class Watcher(Feed):
 
 
 @contextmanager
-def watching(directory: Path, address: str, **options: Any) -> Iterator[Watcher]:
+def watching(directory: Path, address: str, delays: Sequence[float] = (0.1,), **options: Any) -> Iterator[Watcher]:
     """Watch a cluster."""
-    bridge = Bridge(directory / "watch-logs", child_command("placetui.runtime.child"), delays=(0.1,))
+    bridge = Bridge(directory / "watch-logs", child_command("placetui.runtime.child"), delays=delays)
     watcher = Watcher(ray_source(bridge, address, **options), bridge)
     with bridge, watcher:
         yield watcher

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from placetui.runtime.node_reader import Reading
+from placetui.runtime.watch.samplers import Reading
 from tests.telemetry.standin import ROOT
 
 HIDE = 'mount -t proc -o hidepid=$1 proc /proc && shift && exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"'
@@ -25,7 +25,9 @@ UNSHARE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
 
 INSIDE = """
 import json, subprocess, sys
-from placetui.runtime.node_reader import PlacetuiSampler
+from functools import partial
+from placetui.runtime.remote.sampler import PlacetuiSampler
+from placetui.telemetry.node import NodeReader
 
 started, sampler = {}, None
 
@@ -44,8 +46,8 @@ def end(pid):
 
 def read(known):
     global sampler
-    sampler = sampler or PlacetuiSampler(8)
-    return sampler.read(known)
+    sampler = sampler or PlacetuiSampler(partial(NodeReader, 8, "RLINF_NODE_RANK"))
+    return sampler.read("test", known, 3600.0)
 
 for line in sys.stdin:
     name, *arguments = json.loads(line)

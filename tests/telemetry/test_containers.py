@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from placetui.observe.attribution import attribute
-from placetui.observe.facts import ActorFact
+from placetui.observe.attribution import ActorFact, attribute
 from placetui.observe.model import ProcessSample
-from placetui.runtime.node_reader import Reading
+from placetui.runtime.watch.samplers import Reading
 from tests.telemetry.container import UNSHARE, Surroundings, need_containers, surroundings
 from tests.telemetry.standin import StandIn
 

@@ -11,10 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from placetui.observe.attribution import attribute
-from placetui.observe.facts import ActorFact
-from placetui.telemetry.process_facts import ProcessTable
-from placetui.telemetry.processes import Processes
+from placetui.observe.attribution import ActorFact, attribute
+from placetui.telemetry.processes import ProcessTable
 from tests.telemetry.container import hidden, need_hiding, surroundings
 from tests.telemetry.standin import StandIn
 
@@ -57,13 +55,13 @@ def test_processes_of_others_that_are_hidden_are_not_called_gone(public: StandIn
 
 
 def test_processes_that_end_while_they_are_looked_at_are_nothing_to_stumble_over() -> None:
-    table, processes = ProcessTable(), Processes()
+    table, processes = ProcessTable(), ProcessTable()
     seen = 0
     for _ in range(40):
         children = [subprocess.Popen(["true"]) for _ in range(5)]
         pids = [child.pid for child in children]
         for _ in range(10):
-            facts, named = table.look(pids), processes.identify(pids)
+            facts, named = table.look(pids), processes.look(pids, ancestors=False).processes
             seen += len(facts.processes.keys() & set(pids))
             assert all(facts.processes[pid].pid == pid for pid in facts.processes)
             assert set(named) <= set(pids)
@@ -71,7 +69,7 @@ def test_processes_that_end_while_they_are_looked_at_are_nothing_to_stumble_over
             child.wait()
         # They are gone for good.
         assert not table.look(pids).processes.keys() & set(pids)
-        assert processes.identify(pids) == {}
+        assert processes.look(pids, ancestors=False).processes == {}
     assert seen
 
 

@@ -48,6 +48,7 @@ def test_everything_of_a_busy_gpu_is_read(standin: StandIn) -> None:
         "stale": False,
         "error": None,
         "claims": [],
+        "physical": None,
     }
     assert [(one["pid"], one["memory"], one["kind"]) for one in processes] == [
         (4000001, 40 * GIB, "foreign"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placetui.observe.model import DeviceSample, ProcessSample
-from placetui.telemetry.slots import Board, by_slot, places_of
+from placetui.telemetry.visible import Board, by_slot, places_of
 
 GIB = 2**30
 

@@ -19,16 +19,16 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
 
-from placetui.document import Wishes
-from placetui.observe.layout import layout_of
+from placetui.document import PlanRequest
 from placetui.observe.model import Observation
-from placetui.observe.simulate import Simulation, SimulationOptions
+from placetui.observe.simulation import Simulation, SimulationOptions, layout_of
 from placetui.placement.plan import Plan
 from placetui.tui.app import Dashboard, Options
-from placetui.tui.screens.main import MainScreen
+from placetui.tui.editor import Editor
+from placetui.tui.main import MainScreen
+from placetui.tui.panes.file import FilePane
+from placetui.tui.panes.grid import GridPane
 from placetui.tui.session import Session
-from placetui.tui.widgets.grid_view import GridView
-from placetui.tui.widgets.yaml_view import YamlView
 from tests.sources import SpokenFor
 
 SAMPLES = Path(__file__).parents[2] / "sample_configs"
@@ -130,24 +130,37 @@ class Seat:
         return self.app.main
 
     @property
-    def grid(self) -> GridView:
+    def session(self) -> Session:
+        """What is on the screen."""
+        return self.main.workspace.session
+
+    @property
+    def editor(self) -> Editor:
+        return self.main.workspace.editor
+
+    @property
+    def observation(self) -> Observation | None:
+        return self.main.picture.observation
+
+    @property
+    def grid(self) -> GridPane:
         return self.main.grid
 
     @property
-    def yaml(self) -> YamlView:
-        return self.main.query_one(YamlView)
+    def yaml(self) -> FilePane:
+        return self.main.query_one(FilePane)
 
     def shows(self, screen: type[Screen[Any]]) -> bool:
         """Whether a screen of this kind is on top."""
         return isinstance(self.app.screen, screen)
 
     def density(self) -> str:
-        return self.main.view.density
+        return self.grid.drawing.density if self.grid.drawing else ""
 
     @property
     def cursor(self) -> tuple[int, str, int]:
         """Node, kind and index under the cursor."""
-        place = self.grid.emphasis.cursor
+        place = self.grid.cursor
         return place.node, place.kind, place.index
 
     @property
@@ -161,7 +174,8 @@ class Seat:
 
     @property
     def status(self) -> str:
-        return self.lines[0]
+        """The lines above the panels: what is open, and the tabs."""
+        return "\n".join(self.lines[:2])
 
     @property
     def toasts(self) -> list[str]:
@@ -201,6 +215,7 @@ class Desk:
 
     def options(self, *, live: bool = False, **options: Any) -> Options:
         options.setdefault("user_themes", self.folder / "no themes")
+        options.setdefault("density", "tile")
         return Options(
             remember=lambda key, value: self.remembered.append((key, value)),
             source_for=self.fake if live else None,
@@ -213,7 +228,7 @@ class Desk:
         file: str | Path | None,
         size: tuple[int, int] = (120, 36),
         *,
-        wishes: Wishes | None = None,
+        plan_request: PlanRequest | None = None,
         live: bool = False,
         **options: Any,
     ) -> AsyncIterator[Seat]:
@@ -221,7 +236,7 @@ class Desk:
         session = None
         if file is not None:
             path = file if isinstance(file, Path) else SAMPLES / f"{file}.yaml"
-            session = Session.open(str(path), wishes or Wishes())
+            session = Session.open(str(path), plan_request or PlanRequest())
             # The same words on every machine.
             session = replace(session, file=path.name) if isinstance(file, str) else session
         app = Dashboard(session, self.options(live=live, **options))

@@ -26,16 +26,17 @@ from textual.geometry import Offset
 from textual.pilot import OutOfBounds, Pilot
 from textual.screen import Screen
 
-from placetui.document import Wishes
-from placetui.observe.layout import layout_of
+from placetui.document import PlanRequest
 from placetui.observe.ports import Status
-from placetui.observe.simulate import Simulation, SimulationOptions
+from placetui.observe.simulation import Simulation, SimulationOptions, layout_of
 from placetui.placement.plan import Plan
 from placetui.tui.actions import ACTIONS
-from placetui.tui.app import Dashboard, Options
-from placetui.tui.screens.picker import Choice
+from placetui.tui.app import Choice, Dashboard, Options
+from placetui.tui.main import MainScreen
+from placetui.tui.panes.grid import GridPane
 from placetui.tui.session import Session
 from tests.sources import SpokenFor
+from tests.tui.pretend import PretendedOperations
 
 SIZES = [(120, 36), (80, 24), (200, 60), (100, 30), (60, 16), (40, 10), (20, 5)]
 LEAVING = frozenset({"q", "ctrl+c", "ctrl+q"})
@@ -138,6 +139,7 @@ class Monkey:
     done: deque[str] = field(default_factory=lambda: deque(maxlen=60))
     """What it did last."""
 
+    operations: PretendedOperations = field(default_factory=PretendedOperations)
     events: int = 0
     sessions: int = 0
 
@@ -170,11 +172,13 @@ class Monkey:
             write=self._random.random() < 0.8,
             ascii=self._random.random() < 0.2,
             source_for=self._source_for if self._random.random() < 0.8 else None,
+            operations=self.operations,
+            address="10.0.0.1:6379",
             choices=tuple(Choice(str(one), "") for one in self._files),
             user_themes=self.folder / "no themes",
         )
         self.done.append(f"[{file.name} {size}]")
-        app = Painted(Session.open(str(file), Wishes()), options, size)
+        app = Painted(Session.open(str(file), PlanRequest()), options, size)
         async with app.run_test(size=size, notifications=True) as pilot:
             await pilot.pause()
             until = min(events, self.events + 500)
@@ -193,11 +197,25 @@ class Monkey:
         end = time.monotonic() + SETTLE
         while not app._exit:
             await pilot.pause()
-            assert app.main in app.screen_stack or app._exit, f"no main screen: {app.screen_stack}"
+            self._check(app)
             if not (torn := app.torn()):
                 return
             assert time.monotonic() < end, "a torn screen:\n" + "\n".join(torn)
             await pilot.pause(0.05)
+
+    def _check(self, app: Painted) -> None:
+        """What holds whatever is pressed."""
+        if app._exit:
+            return
+        mains = [screen for screen in app.screen_stack if isinstance(screen, MainScreen)]
+        assert len(mains) == 1, f"main screens: {app.screen_stack}"
+        assert mains[0].workspace is app.workspace
+        if isinstance(app.screen, MainScreen) and not isinstance(app.screen.focused, GridPane):
+            assert app.screen.focused is not None or not mains[0].is_mounted, "the focus is nowhere"
+        changed = {one.kind for one in self.operations.begun} & {"down", "kill", "restart"}
+        assert not changed, f"without its name being typed: {changed}"
+        for one in self.operations.begun:
+            assert not any(one.answers), "a job was started without its confirmation"
 
     async def _act(self, app: Painted, pilot: Pilot[int], file: Path) -> None:
         acts: list[tuple[int, Callable[..., Any]]] = [

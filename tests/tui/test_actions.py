@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 from textual.widgets import ContentSwitcher, Input, OptionList
 
-from placetui.tui.actions import ACTIONS
-from placetui.tui.screens.details import DetailsScreen
-from placetui.tui.screens.help import HelpScreen
-from placetui.tui.screens.picker import Choice, PickerScreen
-from placetui.tui.screens.what_if import WhatIfScreen
+from placetui.tui.actions import ACTIONS, BY_ID
+from placetui.tui.app import Choice
+from placetui.tui.dialogs.details import DetailsScreen
+from placetui.tui.dialogs.help import HelpScreen
+from placetui.tui.dialogs.new_file import NewFileScreen
+from placetui.tui.dialogs.picker import PickerScreen
+from placetui.tui.dialogs.what_if import WhatIfScreen
 
 if TYPE_CHECKING:
     from tests.tui.conftest import Desk, Seat
@@ -80,7 +82,7 @@ async def test_action_page_up(desk: Desk) -> None:
 
 
 async def test_action_page_down(desk: Desk) -> None:
-    async with desk.open("large") as seat:
+    async with desk.open("large", density="letters") as seat:
         await seat.press("pagedown")
         step = seat.cursor[0]
         assert step >= 2
@@ -135,17 +137,17 @@ def grid_lines(seat: Seat) -> list[str]:
 async def test_action_zoom_in(desk: Desk) -> None:
     async with desk.open("collocated", density="heat") as seat:
         await seat.press("plus")
-        assert seat.density() == "compact"
+        assert seat.density() == "letters"
         await seat.press("equals_sign", "plus")
-        assert seat.density() == "full"
+        assert seat.density() == "tile"
         assert any(".80" in line for line in grid_lines(seat))
 
 
 async def test_action_zoom_out(desk: Desk) -> None:
-    async with desk.open("large") as seat:
+    async with desk.open("large", density="tile") as seat:
         full = "\n".join(grid_lines(seat)).count("node")
-        await seat.press("minus")
-        assert seat.density() == "compact"
+        await seat.press("minus", "minus")
+        assert seat.density() == "letters"
         compact = "\n".join(grid_lines(seat)).count("node")
         assert compact > full
         await seat.press("underscore", "minus")
@@ -154,10 +156,25 @@ async def test_action_zoom_out(desk: Desk) -> None:
         assert seat.grid.drawing.across > 1
 
 
+async def test_action_next_metric(desk: Desk) -> None:
+    async with desk.open("collocated", density="heat") as seat:
+        metrics = []
+        for _ in range(4):
+            await seat.press("M")
+            metrics.append(seat.grid.look.metric)
+        assert metrics == ["load", "temperature", "state", "memory"]
+
+
+async def test_the_most_detailed_density_at_which_all_nodes_fit_is_chosen_at_start(desk: Desk) -> None:
+    for file, densities in (("collocated", ("tile", "small")), ("large", ("heat",))):
+        async with desk.open(file, density=None) as seat:
+            assert seat.density() in densities
+
+
 async def test_action_jump(desk: Desk) -> None:
     async with desk.open("disaggregated") as seat:
         await seat.press("right", "right", "right", "right", "enter")
-        assert showing(seat) == "yaml"
+        assert showing(seat) == "file"
         line, _ = seat.yaml.cursor_location
         assert seat.yaml.document.get_line(line).strip() == "rollout: 4-11"
         await seat.sees("rollout: 4-11")
@@ -183,7 +200,7 @@ async def test_action_next_component(desk: Desk) -> None:
         chosen = []
         for _ in range(4):
             await seat.press("c")
-            chosen.append(seat.main.view.component)
+            chosen.append(seat.main.grid.look.component)
         assert chosen == ["actor", "env", "rollout", None]
 
 
@@ -197,7 +214,7 @@ async def test_action_view_plan(desk: Desk) -> None:
 async def test_action_view_yaml(desk: Desk) -> None:
     async with desk.open("collocated") as seat:
         await seat.press("2")
-        assert showing(seat) == "yaml"
+        assert showing(seat) == "file"
         await seat.sees("rollout,reward: all")
         await seat.press("right", "down")
         assert seat.cursor == (0, "gpu", 0)
@@ -206,10 +223,10 @@ async def test_action_view_yaml(desk: Desk) -> None:
 async def test_action_next_problem(desk: Desk) -> None:
     async with desk.open("broken-out-of-range") as seat:
         lines = []
-        for _ in range(len(seat.main.session.problems) + 1):
+        for _ in range(len(seat.session.problems) + 1):
             await seat.press("exclamation_mark")
             lines.append(seat.yaml.cursor_location[0] + 1)
-        assert lines[:-1] == [problem.line for problem in seat.main.session.problems]
+        assert lines[:-1] == [problem.line for problem in seat.session.problems]
         assert lines[-1] == lines[0]
     async with desk.open("collocated") as seat:
         await seat.press("exclamation_mark")
@@ -241,7 +258,7 @@ async def test_action_find(desk: Desk) -> None:
         assert seat.grid.has_focus
         await seat.press("slash", "escape")
         assert seat.grid.has_focus
-        assert not seat.main.query_one("#find").display
+        assert not seat.main.query_one("#find-bar").display
 
 
 async def test_action_find_next(desk: Desk) -> None:
@@ -287,21 +304,21 @@ async def test_action_sort(desk: Desk) -> None:
         orders = {}
         for _ in range(5):
             assert seat.grid.drawing is not None
-            orders[seat.main.view.order] = list(seat.grid.drawing.nodes)
+            orders[seat.main.grid.look.order] = list(seat.grid.drawing.nodes)
             await seat.press("s")
         assert orders["name"] == [1, 2, 0]
         assert orders["free"] == [1, 2, 0]
         assert orders["rank"] == orders["memory"] == orders["state"] == [0, 1, 2]
-        assert seat.main.view.order == "rank"
+        assert seat.main.grid.look.order == "rank"
 
 
 async def test_action_clear(desk: Desk) -> None:
     async with desk.open("heterogeneous") as seat:
         await seat.find("rollout")
         await seat.press("f", "c", "s", "minus", "2", "escape")
-        view = seat.main.view
+        view = seat.main.grid.look
         assert (view.component, view.filtered, view.order, len(view.hits.places)) == (None, False, "rank", 0)
-        assert view.density == "compact"
+        assert view.density is not None
         assert showing(seat) == "grid"
         await seat.until(lambda: "filter" not in seat.status)
 
@@ -315,10 +332,34 @@ async def test_action_what_if(desk: Desk) -> None:
         assert seat.shows(WhatIfScreen)
         seat.app.screen.query_one("#nodes", Input).value = "4"
         await seat.press("enter")
-        await seat.until(lambda: len(seat.main.session.plan.nodes) == 4)
+        await seat.until(lambda: len(seat.session.plan.nodes) == 4)
         await seat.sees("4 nodes × 8 GPUs")
         await seat.until(lambda: "what if" in seat.status)
-        await seat.sees("32 ranks on 32 devices, 4 nodes")
+        await seat.sees("96 ranks", "32/32 GPUs")
+
+
+async def test_action_apply_what_if(desk: Desk) -> None:
+    """What is tried becomes an edit, which is undone and saved as any other."""
+    path = desk.copy("disaggregated")
+    before = path.read_text()
+    async with desk.open(path, write=True) as seat:
+        await seat.press("W")
+        assert "nothing is tried" in seat.toasts[-1]
+        await seat.press("w")
+        seat.app.screen.query_one("#nodes", Input).value = "4"
+        await seat.press("enter")
+        await seat.until(lambda: len(seat.session.plan.nodes) == 4)
+        await seat.press("W")
+        await seat.until(lambda: seat.editor.dirty)
+        assert not seat.session.tried
+        assert len(seat.session.plan.nodes) == 4
+        assert "num_nodes: 4" in seat.session.text
+        await seat.press("u")
+        await seat.until(lambda: seat.session.text == before)
+        await seat.press("U", "ctrl+s")
+        await seat.sees("-  num_nodes: 2", "+  num_nodes: 4")
+        await seat.press("enter")
+        await seat.until(lambda: "num_nodes: 4" in path.read_text())
 
 
 async def test_action_reload(desk: Desk) -> None:
@@ -326,9 +367,9 @@ async def test_action_reload(desk: Desk) -> None:
         await seat.press("w")
         seat.app.screen.query_one("#gpus", Input).value = "4"
         await seat.press("enter")
-        await seat.until(lambda: seat.main.session.plan.nodes[0].gpus == 4)
+        await seat.until(lambda: seat.session.plan.nodes[0].gpus == 4)
         await seat.press("r")
-        await seat.until(lambda: seat.main.session.plan.nodes[0].gpus == 8)
+        await seat.until(lambda: seat.session.plan.nodes[0].gpus == 8)
         await seat.until(lambda: "what if" not in seat.status)
 
 
@@ -391,6 +432,16 @@ async def test_action_export(desk: Desk, name: str, start: str) -> None:
         assert "node1" in text
 
 
+async def test_action_shot(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("Y")
+        assert seat.app.screen.query_one(Input).value == "collocated-screen.svg"
+        await seat.press("enter")
+        svg = (desk.folder / "collocated-screen.svg").read_text(encoding="utf-8")
+        assert svg.startswith("<svg")
+        assert "File&#160;name" not in svg
+
+
 # App
 
 
@@ -406,23 +457,26 @@ async def test_action_next_theme(desk: Desk) -> None:
 
 async def test_action_open(desk: Desk) -> None:
     file = desk.copy("hybrid")
-    async with desk.open("collocated", choices=[Choice(str(file), "about it", recent=True)]) as seat:
+    async with desk.open("collocated", choices=[Choice(str(file), "about it", "recent")]) as seat:
         await seat.press("o")
         assert seat.shows(PickerScreen)
         await seat.sees("about it")
         await seat.press("enter")
-        await seat.until(lambda: seat.main.session.file == str(file))
+        await seat.until(lambda: seat.session.file == str(file))
         await seat.until(lambda: seat.grid.drawing is not None)
         assert ("recent", str(file)) in desk.remembered
-        assert "simulator_type" in seat.main.session.document.text
+        assert "simulator_type" in seat.session.document.text
 
 
 async def test_action_help(desk: Desk) -> None:
-    async with desk.open("collocated", (120, 140)) as seat:
+    async with desk.open("collocated", (120, 40)) as seat:
         await seat.press("question_mark")
         assert seat.shows(HelpScreen)
-        await seat.sees(*(action.help for action in ACTIONS))
-        await seat.press("q", "f1")
+        await seat.sees(BY_ID["cursor_up"].help)
+        await seat.write("heat wall")
+        await seat.sees(BY_ID["next_metric"].help)
+        await seat.misses(BY_ID["cursor_up"].help)
+        await seat.press("escape", "f1")
         assert seat.shows(HelpScreen)
 
 
@@ -430,7 +484,6 @@ async def test_action_quit(desk: Desk) -> None:
     async with desk.open("collocated") as seat:
         await seat.press("minus", "q")
     assert seat.app.return_code == 0
-    assert ("density", "compact") in desk.remembered
 
 
 async def test_action_interrupt(desk: Desk) -> None:
@@ -439,11 +492,15 @@ async def test_action_interrupt(desk: Desk) -> None:
     assert seat.app.return_value == 0
 
 
-async def test_the_palette_offers_every_action(desk: Desk) -> None:
+async def test_the_palette_offers_the_actions_of_the_view_with_their_keys(desk: Desk) -> None:
     async with desk.open("collocated") as seat:
         offered = {command.title for command in seat.app.get_system_commands(seat.app.screen)}
-        assert offered >= {action.label for action in ACTIONS if action.palette}
-        assert offered >= {f"theme {name}" for name in seat.app.available_themes}
+        assert offered >= {"Theme", "zoom in (+ =)", "what if (w)", "launch (L)"}
+        assert "reverse (S)" not in offered
+        await seat.press("3")
+        offered = {command.title for command in seat.app.get_system_commands(seat.app.screen)}
+        assert "reverse (S)" in offered
+        assert "zoom in (+ =)" not in offered
         await seat.press("ctrl+p")
         await seat.write("what if")
         listing = seat.app.screen.query_one(OptionList)
@@ -458,7 +515,27 @@ async def test_keys_can_be_bound_anew(desk: Desk) -> None:
         await seat.press("right", "z")
         assert seat.cursor == (0, "gpu", 1)
         await seat.press("f5")
-        assert showing(seat) == "yaml"
+        assert showing(seat) == "file"
         await seat.press("f2")
         assert seat.shows(HelpScreen)
         await seat.sees("f5 ")
+
+
+async def test_action_new(desk: Desk) -> None:
+    """A guided form with the grid that its answers give."""
+    async with desk.open("collocated", write=True) as seat:
+        await seat.press("ctrl+n")
+        await seat.until(lambda: seat.shows(NewFileScreen))
+        await seat.sees("framework", "component_placement", "A0")
+        seat.app.screen.query_one("#nodes", Input).value = "2"
+        seat.app.screen.query_one("#gpus", Input).value = "4"
+        await seat.press("tab", "tab", "tab", "tab", "down")
+        await seat.sees("slime:", "rollout_num_gpus_per_engine: 1")
+        seat.app.screen.query_one("#engine", Input).value = "3"
+        await seat.sees("cannot be divided into processes of 3")
+        seat.app.screen.query_one("#engine", Input).value = "2"
+        await seat.press("enter")
+        await seat.until(lambda: seat.session.file == "placement.yaml" and seat.main.is_mounted)
+        assert seat.session.plan.mode == "slime"
+        assert seat.editor.dirty
+        assert not (desk.folder / "placement.yaml").exists()

@@ -10,8 +10,8 @@ from textual.widgets import Input
 
 from placetui import resources
 from placetui.observe.ports import Status
-from placetui.tui.screens.picker import Choice
-from placetui.tui.screens.what_if import WhatIfScreen
+from placetui.tui.app import Choice
+from placetui.tui.dialogs.what_if import WhatIfScreen
 from tests.tui.pretend import ADDRESS, PretendedOperations
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ SIZES = [(200, 60), (120, 36), (80, 24), (40, 10), (20, 5), (1, 1)]
 
 async def walk(seat: Seat) -> AsyncIterator[str]:
     """All screens and dialogs, one after the other."""
-    yield "full"
-    for density in ("compact", "heat"):
+    yield "at first"
+    for density in ("letters", "heat"):
         await seat.press("minus")
         yield density
     for key, name in (
@@ -59,8 +59,8 @@ async def test_every_screen_at_every_size(desk: Desk, size: tuple[int, int]) -> 
 
 
 async def test_what_80_by_24_shows(desk: Desk) -> None:
-    async with desk.open("collocated", (80, 24)) as seat:
-        await seat.sees("collocated.yaml", "node0", "node1", "A15", "GPU 0", "actor rank 0", "help")
+    async with desk.open("collocated", (80, 24), density=None) as seat:
+        await seat.sees("collocated.yaml", "node0", "node1", "15", "GPU 0", "actor 0", "keys")
 
 
 async def test_what_40_by_10_shows(desk: Desk) -> None:
@@ -77,7 +77,7 @@ async def test_a_storm_of_resizes(desk: Desk) -> None:
             await seat.press("down", "minus" if width % 2 else "plus")
         await seat.until(lambda: seat.grid.drawing and seat.grid.drawing.requested_width == seat.grid.room)
         await seat.press("g")
-        await seat.sees("components", "legend", "train-0")
+        await seat.sees("Components", "Problems", "train-0")
 
 
 # Colours
@@ -111,7 +111,7 @@ async def test_with_colour_there_is_colour(desk: Desk) -> None:
 
 async def test_the_cursor_is_seen_without_colour(desk: Desk) -> None:
     async with desk.open("collocated", color=False) as seat:
-        for density in ("full", "compact", "heat"):
+        for density in ("tile", "letters", "heat"):
             strips = seat.app.screen._compositor.render_strips()
             marked = [one.text for strip in strips for one in strip if one.style and one.style.reverse]
             assert marked, density
@@ -122,7 +122,7 @@ async def test_the_cursor_is_seen_without_colour(desk: Desk) -> None:
 
 
 async def test_ascii_is_ascii_everywhere(desk: Desk) -> None:
-    choices = [Choice("/somewhere/früh.yaml", "“über” – alles", recent=True)]
+    choices = [Choice("/somewhere/früh.yaml", "“über” – alles", "recent")]
     async with desk.open("large", (80, 24), ascii=True, choices=choices, live=True) as seat:
         async for screen in walk(seat):
             assert seat.text.isascii(), (screen, {one for one in seat.text if not one.isascii()})
@@ -204,7 +204,7 @@ placetui:
 
 async def test_names_are_never_markup(desk: Desk) -> None:
     file = desk.write(STRANGE, "file[bold]x[b].yaml")
-    async with desk.open(file, (200, 60), live=True, choices=[Choice(str(file), "[/] about", recent=True)]) as seat:
+    async with desk.open(file, (200, 60), live=True, choices=[Choice(str(file), "[/] about", "recent")]) as seat:
         await seat.sees("file[bold]x[b].yaml", "rollout[env]", "[bold]", "host[red]", "path[/]x")
         for query in ("[bold] 1", "rollout[env]", "host[red]", "[/]nothing", "path[/]x 2"):
             await seat.find(query)
@@ -238,7 +238,7 @@ async def test_jobs_are_never_markup(desk: Desk) -> None:
         await seat.press("s")
         await seat.sees("─ stop job[red] ─")
         await seat.press("escape")
-        seat.app.job = "job[red]"
+        seat.app.cluster.job = "job[red]"
         await seat.find("path[/]x 2")
         await seat.press("F")
         await seat.sees("─ log of path[/]x:2 ─")

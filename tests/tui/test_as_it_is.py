@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
-from placetui.document import Wishes
+from placetui.document import PlanRequest
 from placetui.observe.model import Claim, Observation, ProcessSample
 from placetui.observe.ports import ClusterSource, Status
 from placetui.tui.app import Dashboard
-from placetui.tui.cluster_actions import Followed
-from placetui.tui.screens.ask import AskScreen
-from placetui.tui.screens.picker import PickerScreen
-from placetui.tui.screens.save import SaveScreen
-from placetui.tui.screens.waiting import WaitingScreen
+from placetui.tui.dialogs.ask import AskScreen
+from placetui.tui.dialogs.picker import PickerScreen
+from placetui.tui.dialogs.save import SaveScreen
+from placetui.tui.dialogs.waiting import WaitingScreen
 from placetui.tui.session import Session
 from placetui.tui.widgets.rule_bar import RuleBar
 
@@ -35,13 +34,13 @@ def occupied(world: World, seen: Observation) -> Observation:
 
 
 def idle(desk: Desk, world: World) -> Observation:
-    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    plan = Session.open(str(desk.copy("collocated")), PlanRequest()).plan
     return replace(world.simulated(replace(plan, components={})), source="ray")
 
 
 async def test_a_cluster_is_opened_followed_and_kept_as_a_file(desk: Desk, world: World) -> None:
     seen = idle(desk, world)
-    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    plan = Session.open(str(desk.copy("collocated")), PlanRequest()).plan
 
     def cluster() -> ClusterSource:
         return desk.fake(plan)
@@ -56,15 +55,15 @@ async def test_a_cluster_is_opened_followed_and_kept_as_a_file(desk: Desk, world
         desk.sources[0].deliver(seen)
         await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")
         await seat.sees("cluster.yaml", "as it is", "2 nodes", "GiB")
-        assert not seat.main.session.plan.components
+        assert not seat.session.plan.components
         busy = occupied(world, seen)
         desk.sources[0].deliver(busy)
-        await seat.until(lambda: "Trainer" in seat.main.session.plan.components, "the actors")
-        await seat.sees("T Trainer", "T0", "fine")
+        await seat.until(lambda: "Trainer" in seat.session.plan.components, "the actors")
+        await seat.sees("A Trainer", "A0", "fine")
         assert len(desk.sources) == 1
-        assert not seat.main.editor.dirty
+        assert not seat.editor.dirty
         await seat.press("P")
-        await seat.sees("keep the cluster as it is")
+        await seat.sees("save the cluster as it is")
         await seat.press("enter")
         assert "saved cluster.yaml" in seat.toasts[-1]
         await seat.press("P", "enter")
@@ -72,7 +71,7 @@ async def test_a_cluster_is_opened_followed_and_kept_as_a_file(desk: Desk, world
         await seat.press("r")  # there is nothing to read again
         await pilot.pause()
         assert "as it is" in seat.status
-    kept = Session.open(str(desk.folder / "cluster.yaml"), Wishes())
+    kept = Session.open(str(desk.folder / "cluster.yaml"), PlanRequest())
     assert kept.errors == 0
     assert [one.local_hardware_ranks for one in kept.plan.components["Trainer"].placements] == [[0], [1], [2], [3]]
     assert kept.plan.components["Trainer"].share == 0.5
@@ -81,12 +80,12 @@ async def test_a_cluster_is_opened_followed_and_kept_as_a_file(desk: Desk, world
 async def test_action_keep(desk: Desk, world: World) -> None:
     async with desk.open("collocated", live=True) as seat:
         await seat.press("P")
-        assert "no live picture to keep" in seat.toasts[-1]
+        assert "no live picture to save" in seat.toasts[-1]
         seen = world.simulated(desk.sources[0].plan)
         desk.sources[0].deliver(seen)
-        await seat.until(lambda: seat.main.observation is seen)
+        await seat.until(lambda: seat.observation is seen)
         await seat.press("P", "enter")
-    kept = Session.open(str(desk.folder / "cluster.yaml"), Wishes())
+    kept = Session.open(str(desk.folder / "cluster.yaml"), PlanRequest())
     assert {name: one.world_size for name, one in kept.plan.components.items()} == {
         "actor": 16,
         "reward": 16,
@@ -101,7 +100,7 @@ async def test_what_a_file_cannot_say_is_said_before_it_is_kept(desk: Desk, worl
         for number in (0, 2):
             seen = world.with_device(seen, 0, number, claims=(wide,))
         desk.sources[0].deliver(seen)
-        await seat.until(lambda: seat.main.observation is seen)
+        await seat.until(lambda: seat.observation is seen)
         await seat.press("P")
         await seat.sees("It cannot say all of it: Wide: a process on GPUs that are not", "stands as several")
         await seat.press("enter")
@@ -111,7 +110,7 @@ async def test_what_a_file_cannot_say_is_said_before_it_is_kept(desk: Desk, worl
 
 async def test_an_edit_of_the_picture_is_a_plan_to_compare_with(desk: Desk, world: World) -> None:
     seen = occupied(world, idle(desk, world))
-    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    plan = Session.open(str(desk.copy("collocated")), PlanRequest()).plan
     app = Dashboard(None, desk.options(live=True, picture=lambda: desk.fake(plan)))
     app.animation_level = "none"
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
@@ -120,13 +119,13 @@ async def test_an_edit_of_the_picture_is_a_plan_to_compare_with(desk: Desk, worl
         desk.sources[0].deliver(seen)
         await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")
         await seat.press("right_square_bracket")  # one more device for the trainer
-        await seat.until(lambda: not seat.main.session.pictured, "a plan")
-        assert seat.main.session.plan.components["Trainer"].world_size == 5
+        await seat.until(lambda: not seat.session.pictured, "a plan")
+        assert seat.session.plan.components["Trainer"].world_size == 5
         await seat.until(lambda: "as it is" not in seat.status and "edited" in seat.status)
 
 
 async def test_a_file_can_be_opened_instead(desk: Desk, world: World) -> None:
-    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    plan = Session.open(str(desk.copy("collocated")), PlanRequest()).plan
     app = Dashboard(None, desk.options(picture=lambda: desk.fake(plan)))
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         seat = world.seat(app, pilot)
@@ -136,7 +135,7 @@ async def test_a_file_can_be_opened_instead(desk: Desk, world: World) -> None:
 
 
 async def test_the_first_look_waits_for_the_picker(desk: Desk, world: World) -> None:
-    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    plan = Session.open(str(desk.copy("collocated")), PlanRequest()).plan
     seen = idle(desk, world)
     app = Dashboard(None, desk.options(picture=lambda: desk.fake(plan)))
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
@@ -159,7 +158,7 @@ async def test_the_first_look_waits_for_the_picker(desk: Desk, world: World) -> 
 
 async def test_an_edited_picture_is_saved_as_a_new_file(desk: Desk, world: World) -> None:
     seen = occupied(world, idle(desk, world))
-    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    plan = Session.open(str(desk.copy("collocated")), PlanRequest()).plan
     theirs, new = desk.write("mine: 1\n", "cluster.yaml"), desk.folder / "new.yaml"
     app = Dashboard(None, desk.options(write=True, picture=lambda: desk.fake(plan)))
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
@@ -168,7 +167,7 @@ async def test_an_edited_picture_is_saved_as_a_new_file(desk: Desk, world: World
         desk.sources[0].deliver(seen)
         await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")
         await seat.press("right_square_bracket")
-        await seat.until(lambda: seat.main.editor.dirty)
+        await seat.until(lambda: seat.editor.dirty)
         await seat.press("ctrl+s")
         await seat.until(lambda: seat.shows(SaveScreen))
         await seat.sees("save as a new file")
@@ -181,15 +180,15 @@ async def test_an_edited_picture_is_saved_as_a_new_file(desk: Desk, world: World
         await seat.sees("There is such a file already")
         app.screen.query_one(Input).value = str(new)
         await seat.press("enter")
-        await seat.until(lambda: new.exists() and not seat.main.editor.dirty)
-        await seat.sees("new.yaml (writable)")
+        await seat.until(lambda: new.exists() and not seat.editor.dirty)
+        await seat.sees("new.yaml", "writable")
     assert theirs.read_text() == "mine: 1\n"
 
 
 async def test_the_picture_waits_for_a_rule_that_is_being_written(desk: Desk, world: World) -> None:
     empty = idle(desk, world)
     seen = occupied(world, empty)
-    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    plan = Session.open(str(desk.copy("collocated")), PlanRequest()).plan
     app = Dashboard(None, desk.options(picture=lambda: desk.fake(plan)))
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
         seat = world.seat(app, pilot)
@@ -197,12 +196,11 @@ async def test_the_picture_waits_for_a_rule_that_is_being_written(desk: Desk, wo
         desk.sources[0].deliver(seen)
         await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")
         await seat.press("e")
-        before = seat.main.session
-        app.post_message(Followed(before, before.followed(empty)))
-        await seat.heard()
+        before = seat.session
+        assert not seat.main.workspace.follow(before, before.followed(empty))
         assert seat.main.query_one(RuleBar).display
-        assert seat.main.session is before
+        assert seat.session is before
         await seat.press("escape")
-        assert seat.main.session.text == seat.main.editor.history.text
+        assert seat.session.text == seat.editor.history.text
         desk.sources[0].deliver(empty)
-        await seat.until(lambda: not seat.main.session.plan.components, "the cluster is followed")
+        await seat.until(lambda: not seat.session.plan.components, "the cluster is followed")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from placetui.observe.model import DeviceSample, NodeSample, Observation, RankState, Source
 from placetui.observe.ports import Status
-from placetui.tui.screens.ask import AskScreen
+from placetui.tui.dialogs.ask import AskScreen
 from placetui.tui.widgets.rule_bar import RuleBar
 from tests.sources import SpokenFor
 from tests.tui.pretend import PretendedOperations
@@ -55,7 +55,7 @@ async def test_without_a_cluster_nothing_is_said(desk: Desk) -> None:
         opened[0].say(Status("connected"))
         opened[0].say(Status("starting", "no Ray cluster was found on this machine", absent=True))
         opened[0].say(Status("lost", "nobody listens at 10.0.0.1:6379"))
-        await seat.until(lambda: seat.app.link.link == "lost")
+        await seat.until(lambda: seat.app.cluster.link.link == "lost")
         assert seat.toasts == []
         assert "every" not in seat.status
 
@@ -65,7 +65,7 @@ async def test_this_machine_is_shown_where_there_is_no_cluster(desk: Desk) -> No
         opened[0].say(Status("starting", "no Ray cluster was found on this machine", absent=True))
         opened[0].deliver(replace(seen(8), source="nvml"))
         await seat.sees("this machine, without Ray", "1.0/80")
-        assert seat.main.session.plan.topology_source == "assumed"
+        assert seat.session.plan.topology_source == "assumed"
         assert seat.toasts == []
 
 
@@ -80,13 +80,13 @@ async def test_a_cluster_that_was_named_is_missed(desk: Desk) -> None:
 
 async def test_the_nodes_of_the_cluster_take_the_place_of_assumed_ones(desk: Desk) -> None:
     async with clustered(desk) as (seat, opened):
-        assert seat.main.session.plan.topology_source == "assumed"
+        assert seat.session.plan.topology_source == "assumed"
         opened[0].deliver(seen())
-        await seat.until(lambda: seat.main.session.plan.topology_source == "ray", "planned again")
+        await seat.until(lambda: seat.session.plan.topology_source == "ray", "planned again")
         await seat.sees("gpu-host", "1 node × 4 GPUs", "ray, every 1 s", "1.0/80")
-        assert not seat.main.session.tried
+        assert not seat.session.tried
         await seat.press("r")
-        await seat.until(lambda: seat.main.session.plan.nodes[0].gpus == 4)
+        await seat.until(lambda: seat.session.plan.nodes[0].gpus == 4)
         assert len(opened) == 1, "the same cluster is looked at in the same way"
 
 
@@ -96,17 +96,17 @@ async def test_the_nodes_of_the_cluster_wait_for_a_rule_that_is_being_written(de
         await seat.press("backspace")
         await seat.write("3:")
         opened[0].deliver(seen())
-        await seat.until(lambda: seat.main.observation is not None, "the live picture")
+        await seat.until(lambda: seat.observation is not None, "the live picture")
         await seat.heard()
         bar = seat.main.query_one(RuleBar)
         assert bar.display
         assert bar.text == "0-3:"
         assert not seat.toasts
         await seat.press("backspace", "enter")
-        await seat.until(lambda: "actor: 0-3" in seat.main.editor.history.text)
-        assert seat.main.session.plan.topology_source == "assumed"
+        await seat.until(lambda: "actor: 0-3" in seat.editor.history.text)
+        assert seat.session.plan.topology_source == "assumed"
         opened[0].deliver(seen())
-        await seat.until(lambda: seat.main.session.plan.topology_source == "ray", "planned again")
+        await seat.until(lambda: seat.session.plan.topology_source == "ray", "planned again")
 
 
 async def test_a_topology_of_the_file_stays(desk: Desk) -> None:
@@ -114,7 +114,7 @@ async def test_a_topology_of_the_file_stays(desk: Desk) -> None:
     async with clustered(desk, text) as (seat, opened):
         opened[0].deliver(seen())
         await seat.sees("ray, every 1 s", "1.0/80")
-        assert seat.main.session.plan.topology_source == "file"
+        assert seat.session.plan.topology_source == "file"
 
 
 async def test_a_plan_that_does_not_fit_stays_on_assumed_nodes_and_that_is_said_once(desk: Desk) -> None:
@@ -123,8 +123,8 @@ async def test_a_plan_that_does_not_fit_stays_on_assumed_nodes_and_that_is_said_
             opened[0].deliver(replace(seen(), time=1_000_000.0 + number))
             await seat.until(lambda: any("does not fit on the attached cluster" in toast for toast in seat.toasts))
         assert len(seat.toasts) == 1
-        assert seat.main.session.plan.topology_source == "assumed"
-        assert seat.main.session.errors == 0
+        assert seat.session.plan.topology_source == "assumed"
+        assert seat.session.errors == 0
 
 
 async def test_a_lost_head_is_said_for_as_long_as_it_is_lost(desk: Desk) -> None:
@@ -135,7 +135,7 @@ async def test_a_lost_head_is_said_for_as_long_as_it_is_lost(desk: Desk) -> None
         await seat.sees("lost: the head of the cluster does not answer")
         old = replace(seen(), time=1_000_005.0)
         opened[0].deliver(replace(old, nodes=(replace(old.nodes[0], stale=True, age=5.0),)))
-        await seat.until(lambda: seat.main.observation is not None and seat.main.observation.time > 1_000_000)
+        await seat.until(lambda: seat.observation is not None and seat.observation.time > 1_000_000)
         await seat.sees("lost: the head of the cluster does not answer", "1.0/80 G ?")
         await seat.press("right_square_bracket")
         await seat.sees("edited")
@@ -153,10 +153,10 @@ async def test_a_job_of_ours_that_is_gone_is_not_shown_any_more(desk: Desk) -> N
         await seat.until(lambda: seat.shows(AskScreen))
         await seat.press("enter")
         await seat.until(lambda: operations.asked("up"))
-        up, plan = operations.of("up"), seat.main.session.plan
+        up, plan = operations.of("up"), seat.session.plan
         up.check(plan)
         await seat.sees("launch 2 ranks")
-        await seat.press("y")
+        await seat.press("ctrl+l")
         await seat.until(lambda: up.answers == [True])
         up.reserve()
         up.start(plan)
@@ -166,12 +166,12 @@ async def test_a_job_of_ours_that_is_gone_is_not_shown_any_more(desk: Desk) -> N
         await seat.until(lambda: len(opened) == 2 and opened[1].subscriber is not None)
         # Until the cluster shows the ranks, the launch does.
         opened[1].deliver(seen(job=job))
-        await seat.sees(f"ray, job {job}, every 1 s", "alive pid 1000")
+        await seat.sees(f"ray, job {job}, every 1 s", "· alive", " 1000 ")
         ranks = {"actor": (RankState("actor", 0, "alive", pid=7), RankState("actor", 1, "alive", pid=8))}
         opened[1].deliver(seen(ranks=ranks, job=job))
-        await seat.sees("alive pid 7")
+        await seat.sees(" 7 ")
         opened[1].deliver(seen(job=job))
-        await seat.misses("alive pid")
+        await seat.misses("· alive")
 
 
 async def test_edits_keep_the_source_and_a_job_needs_another(desk: Desk) -> None:
@@ -179,10 +179,10 @@ async def test_edits_keep_the_source_and_a_job_needs_another(desk: Desk) -> None
         opened[0].deliver(seen())
         await seat.sees("ray, every 1 s")
         await seat.press("right_square_bracket")
-        await seat.until(lambda: seat.main.session.plan is seat.app._connected, "followed")
+        await seat.until(lambda: seat.session.plan is seat.app.cluster._connected, "followed")
         assert len(opened) == 1
-        seat.app.job = "conf"
-        seat.app.connect_cluster()
+        seat.app.cluster.job = "conf"
+        seat.app.cluster.connect()
         await seat.until(lambda: len(opened) == 2 and opened[1].subscriber is not None and opened[0].closed)
         assert opened[1].asked == ("auto", "conf")
         ranks = {"actor": (RankState("actor", 0, "dead", "killed by signal 9"), RankState("actor", 1, "restarting"))}

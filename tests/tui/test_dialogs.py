@@ -8,12 +8,12 @@ import pytest
 from textual import events
 from textual.screen import ModalScreen
 
-import placetui.tui.screens as screens
-from placetui.tui.screens.ask import AskScreen
-from placetui.tui.screens.choose import Answer, ChooseScreen
-from placetui.tui.screens.dialog import Dialog
-from placetui.tui.screens.main import MainScreen
-from placetui.tui.screens.picker import Choice
+import placetui.tui.dialogs as dialogs
+from placetui.tui.app import Choice
+from placetui.tui.dialogs.ask import AskScreen
+from placetui.tui.dialogs.choose import Answer, ChooseScreen
+from placetui.tui.dialogs.dialog import Dialog
+from placetui.tui.main import MainScreen
 
 if TYPE_CHECKING:
     from tests.tui.conftest import Desk, Seat
@@ -35,7 +35,7 @@ def at_once(seat: Seat, *keys: str) -> None:
         ("a", ["a", "a", "a"]),
         ("w", ["enter", "enter"]),
         ("o", ["enter", "enter"]),
-        ("question_mark", ["q", "q"]),
+        ("question_mark", ["escape", "escape"]),
         ("d", ["enter", "enter"]),
     ],
 )
@@ -88,8 +88,8 @@ def test_every_dialog_is_one() -> None:
 
     found = [
         one
-        for module in iter_modules(screens.__path__)
-        for one in vars(import_module(f"{screens.__name__}.{module.name}")).values()
+        for module in iter_modules(dialogs.__path__)
+        for one in vars(import_module(f"{dialogs.__name__}.{module.name}")).values()
         if isinstance(one, type) and issubclass(one, ModalScreen) and one is not ModalScreen
     ]
     assert len(found) > 10

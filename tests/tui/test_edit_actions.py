@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
-from placetui.tui.screens.choose import ChooseScreen
-from placetui.tui.screens.save import SaveScreen
+from placetui.tui.dialogs.choose import ChooseScreen
+from placetui.tui.dialogs.save import SaveScreen
 from placetui.tui.widgets.rule_bar import RuleBar
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ placetui:
 
 
 def selected(seat: Seat) -> list[tuple[int, int]]:
-    return [(place.node, place.index) for place in seat.grid.selected]
+    return [(place.node, place.index) for place in seat.grid.target.places]
 
 
 def rule(seat: Seat, component: str = "actor") -> str:
-    return seat.main.session.plan.components[component].rule.text.strip()
+    return seat.session.plan.components[component].rule.text.strip()
 
 
 async def becomes(seat: Seat, wanted: str, component: str = "actor") -> None:
@@ -93,7 +93,7 @@ async def test_action_assign(desk: Desk) -> None:
         assert seat.shows(ChooseScreen)
         await seat.press("a")
         await becomes(seat, "0-3,8-9")
-        assert "actor: 0-3,8-9" in seat.main.session.text
+        assert "actor: 0-3,8-9" in seat.session.text
         assert file.read_text() == PLAN
         await seat.until(lambda: "edited" in seat.status)
 
@@ -196,7 +196,7 @@ async def test_action_undo(desk: Desk) -> None:
         await becomes(seat, "0-2")
         await seat.press("u")
         await becomes(seat, "0-3")
-        assert seat.main.session.text == PLAN
+        assert seat.session.text == PLAN
 
 
 async def test_action_redo(desk: Desk) -> None:
@@ -218,3 +218,10 @@ async def test_action_save(desk: Desk) -> None:
         assert file.read_text() == PLAN
         await seat.press("enter")
         await seat.until(lambda: file.read_text() == PLAN.replace("0-3", "0-2"), "saved")
+
+
+async def test_a_rule_that_is_half_written_does_not_keep_the_program_from_ending(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN)) as seat:
+        await seat.press("e")
+        await seat.until(lambda: seat.app.screen.query(RuleBar), "the rule")
+    assert seat.app.return_code in (None, 0)

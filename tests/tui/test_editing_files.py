@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,13 @@ from textual.widgets import Input
 
 from placetui.cli import main as placetui
 from placetui.document import recovery
-from placetui.tui.app import Planned
-from placetui.tui.screens.ask import AskScreen
-from placetui.tui.screens.choose import ChooseScreen
-from placetui.tui.screens.main import MainScreen
-from placetui.tui.screens.picker import PickerScreen
-from placetui.tui.screens.save import SaveScreen
-from placetui.tui.screens.what_if import WhatIfScreen
+from placetui.tui.dialogs.ask import AskScreen
+from placetui.tui.dialogs.choose import ChooseScreen
+from placetui.tui.dialogs.new_file import NewFileScreen
+from placetui.tui.dialogs.picker import PickerScreen
+from placetui.tui.dialogs.save import SaveScreen
+from placetui.tui.main import MainScreen
+from placetui.tui.session import Session
 
 if TYPE_CHECKING:
     from tests.tui.conftest import Desk, Seat, World
@@ -36,7 +37,7 @@ GROWN = PLAN.replace("0-3  ", "0-4  ")
 
 
 def text(seat: Seat) -> str:
-    return seat.main.editor.history.text
+    return seat.editor.history.text
 
 
 async def grow(seat: Seat) -> None:
@@ -47,7 +48,7 @@ async def grow(seat: Seat) -> None:
 
 
 async def edits(seat: Seat, number: int) -> None:
-    await seat.until(lambda: len(seat.main.editor.history) == number, f"{number} edits")
+    await seat.until(lambda: len(seat.editor.history) == number, f"{number} edits")
 
 
 async def left(seat: Seat) -> None:
@@ -75,19 +76,19 @@ async def test_a_collocated_file_is_made_disaggregated(desk: Desk, capsys: pytes
     async with desk.open(path, write=True) as seat:
         assert "writable" in seat.status
         await seat.press("down", "v", "delete")
-        await shows(seat, ChooseScreen, "take off")
+        await shows(seat, ChooseScreen, "unassign")
         await seat.press("a")
         await seat.until(lambda: "actor: 0-7" in text(seat))
-        for number, key in enumerate("er"):
+        for number, key in enumerate("wr"):
             await seat.press("up", "v", "delete")
-            await shows(seat, ChooseScreen, "take off")
+            await shows(seat, ChooseScreen, "unassign")
             await seat.press(key)
             await edits(seat, 2 + number)
         await seat.press("ctrl+s")
         await shows(seat, SaveScreen, "save plan.yaml", "-    actor: all", "+    actor: 0-7", "who moves")
         assert path.read_bytes() == before, "nothing is written before it was seen"
         await seat.press("enter")
-        await seat.until(lambda: not seat.main.editor.dirty)
+        await seat.until(lambda: not seat.editor.dirty)
         assert seat.toasts[-1] == f"saved {path}"
         await seat.misses("edited")
     after = path.read_bytes()
@@ -132,7 +133,7 @@ async def test_a_link_stays_a_link(desk: Desk) -> None:
     async with desk.open(link, write=True) as seat:
         await grow(seat)
         await seat.press("ctrl+s", "enter")
-        await seat.until(lambda: not seat.main.editor.dirty)
+        await seat.until(lambda: not seat.editor.dirty)
     assert link.is_symlink()
     assert target.read_text() == GROWN
 
@@ -141,7 +142,7 @@ async def test_read_only_means_save_as(desk: Desk) -> None:
     path, taken = desk.write(PLAN), desk.write("mine: 1\n", "taken.yaml")
     new = desk.folder / "new.yaml"
     async with desk.open(path) as seat:
-        assert "(read-only)" in seat.status
+        assert "read-only" in seat.status
         await grow(seat)
         await seat.press("ctrl+s")
         await shows(seat, SaveScreen, "plan.yaml is read-only: save as a new file")
@@ -153,8 +154,8 @@ async def test_read_only_means_save_as(desk: Desk) -> None:
             await shows(seat, AskScreen, "There is such a file already")
         seat.app.screen.query_one(Input).value = str(new)
         await seat.press("enter")
-        await seat.until(lambda: new.exists() and not seat.main.editor.dirty)
-        await seat.sees("new.yaml (writable)")
+        await seat.until(lambda: new.exists() and not seat.editor.dirty)
+        await seat.sees("new.yaml", "writable")
         await grow(seat)
         await seat.press("ctrl+s", "enter")
         await seat.until(lambda: "0-5" in new.read_text())
@@ -171,11 +172,11 @@ async def test_a_directory_that_cannot_be_written(desk: Desk) -> None:
         desk.folder.chmod(0o500)
         try:
             await seat.press("ctrl+s", "enter")
-            await seat.sees("not possible", "you may not write")
+            await seat.sees("not possible", "no permission to write")
         finally:
             desk.folder.chmod(0o700)
         assert path.read_text() == PLAN
-        assert seat.main.editor.dirty
+        assert seat.editor.dirty
 
 
 async def test_a_file_with_two_names_is_not_saved(desk: Desk) -> None:
@@ -239,19 +240,25 @@ async def test_a_file_that_was_removed_can_be_written_again(desk: Desk) -> None:
 async def test_a_plan_made_in_the_background_never_overwrites_an_edit(desk: Desk) -> None:
     path = desk.write(PLAN)
     async with desk.open(path) as seat:
-        late, number, before = seat.main.session.with_text(THEIRS), seat.app._planning, text(seat)
+        late, go_on = seat.session.with_text(THEIRS), threading.Event()
+
+        def plan() -> Session:
+            go_on.wait()
+            return late
+
+        seat.main.workspace.plan(plan)
         await grow(seat)
-        # Even when the app has not heard of the edit yet: a thread's message may come before the screen's.
-        for known in (number, seat.app._planning):
-            seat.app.on_planned(Planned(late, known, before))
-            assert text(seat) == seat.main.session.text == GROWN
-        assert seat.main.editor.dirty
+        go_on.set()
+        await seat.pilot.pause(0.05)
+        assert text(seat) == seat.session.text == GROWN
+        assert seat.editor.dirty
 
 
 # What must not be lost
 
 
-async def test_unsaved_work_is_kept_and_offered_again(desk: Desk) -> None:
+async def test_action_recover(desk: Desk) -> None:
+    """Unsaved work is kept, announced with the file, and offered again until the user decides."""
     path = desk.write(PLAN)
     async with desk.open(path) as seat:
         await grow(seat)
@@ -264,9 +271,13 @@ async def test_unsaved_work_is_kept_and_offered_again(desk: Desk) -> None:
         await seat.press("U", "ctrl+c")
     for key in "lr":
         async with desk.open(path) as seat:
-            await shows(seat, ChooseScreen, "unsaved work", "go on with it", "forget it", "for later")
+            await seat.sees("unsaved work: ctrl+r")
+            assert not seat.shows(ChooseScreen)
+            await seat.press("ctrl+r")
+            await shows(seat, ChooseScreen, "unsaved work", "continue with it", "discard it", "for later")
             await seat.press(key)
-            await seat.misses("go on with it")
+            await seat.misses("continue with it")
+            assert ("unsaved work: ctrl+r" in seat.status) == (key == "l")
             assert text(seat) == (GROWN if key == "r" else PLAN)
             if key == "r":
                 await seat.sees("edited", "A4")
@@ -277,9 +288,13 @@ async def test_unsaved_work_is_kept_and_offered_again(desk: Desk) -> None:
                 await seat.press("q")
             await left(seat)
     async with desk.open(path) as seat:
+        await seat.press("ctrl+r")
         await shows(seat, ChooseScreen, "unsaved work")
-        await seat.press("d")
+        await seat.press("ctrl+d")
         await seat.until(lambda: recovery.find(path) is None)
+        await seat.until(lambda: "unsaved work" not in seat.status)
+        await seat.press("ctrl+r")
+        await seat.sees("there is no unsaved work of an earlier run")
     assert path.read_text() == PLAN
 
 
@@ -290,6 +305,7 @@ async def test_restored_work_asks_before_it_overwrites_what_came_since(desk: Des
         await seat.press("ctrl+c")
     path.write_text(THEIRS)
     async with desk.open(path, write=True) as seat:
+        await seat.press("ctrl+r")
         await shows(seat, ChooseScreen, "The file has changed since")
         await seat.press("r")
         await seat.until(lambda: text(seat) == GROWN)
@@ -298,13 +314,13 @@ async def test_restored_work_asks_before_it_overwrites_what_came_since(desk: Des
         assert path.read_text() == THEIRS
 
 
-@pytest.mark.parametrize("key", ["s", "l", "d"])
+@pytest.mark.parametrize("key", ["s", "l", "ctrl+d"])
 async def test_leaving_with_unsaved_changes_asks(desk: Desk, key: str) -> None:
     path = desk.write(PLAN)
     async with desk.open(path, write=True) as seat:
         await grow(seat)
         await seat.press("q")
-        await shows(seat, ChooseScreen, "unsaved changes", "save", "leave without saving", "forget my changes")
+        await shows(seat, ChooseScreen, "unsaved changes", "save", "leave without saving", "discard my changes")
         await seat.press("escape")
         await seat.misses("unsaved changes")
         await seat.press("q")
@@ -331,11 +347,11 @@ async def test_forgotten_changes_are_off_the_screen_too_when_the_user_stays(desk
         await edits(seat, 1)
         await seat.press("o")
         await shows(seat, ChooseScreen, "unsaved changes")
-        await seat.press("d")
+        await seat.press("ctrl+d")
         await shows(seat, PickerScreen)
         await seat.press("escape")
         await shows(seat, MainScreen)
-        assert seat.main.session.text == text(seat) == PLAN
+        assert seat.session.text == text(seat) == PLAN
         await seat.misses("edited")
         await grow(seat)
         assert text(seat) == GROWN
@@ -346,12 +362,12 @@ async def test_forgotten_changes_are_off_the_screen_too_when_the_user_stays(desk
 async def test_a_new_file_from_nothing(desk: Desk) -> None:
     path = desk.folder / "new.yaml"
     async with desk.open(None, write=True, new=str(path)) as seat:
-        await shows(seat, WhatIfScreen, "new file", "colocated", "disaggregated")
+        await shows(seat, NewFileScreen, "new file", "colocated", "disaggregated")
         seat.app.screen.query_one("#nodes", Input).value = "2"
         seat.app.screen.query_one("#gpus", Input).value = "4"
-        await seat.press("tab", "tab", "down", "enter")
+        await seat.press("tab", "tab", "tab", "tab", "tab", "down", "enter")
         await seat.until(lambda: seat.app.main is not None and seat.grid.drawing is not None)
-        await seat.sees("node1", "edited", "(writable)")
+        await seat.sees("node1", "edited", "writable")
         assert not path.exists()
         await seat.press("ctrl+s")
         await shows(seat, SaveScreen, "a new file", "+cluster:", "+  num_nodes: 2")
@@ -375,10 +391,10 @@ async def test_somebody_else_has_the_file_open(desk: Desk) -> None:
         started = recovery._started(os.getppid())
         theirs = re.sub(r'"started": "\d+"', f'"started": "{started}"', theirs)
         Path(str(notes[0]).replace(f".{me}.", f".{os.getppid()}.")).write_text(theirs)
-        seat.app._open(str(other))
-        await seat.until(lambda: seat.main.session.file == str(other))
+        await seat.app.open_file(str(other))
+        await seat.until(lambda: seat.session.file == str(other))
         assert not notes[0].exists(), "whoever leaves a file takes the note along"
-        seat.app._open(str(path))
+        await seat.app.open_file(str(path))
         await seat.until(lambda: any("has this file open for writing too" in toast for toast in seat.toasts))
     assert not notes[0].exists()
 
@@ -392,15 +408,15 @@ async def test_the_live_picture_follows_edits_after_a_rest(desk: Desk, world: Wo
             await grow(seat)
         assert len(desk.sources) == 1
         await seat.until(lambda: len(desk.sources) == 2)
-        assert desk.sources[1].plan is seat.main.session.plan
+        assert desk.sources[1].plan is seat.session.plan
         await seat.until(lambda: desk.sources[0].closed)
         # What was seen before the edit has other ranks and more nodes than the plan has now.
         fewer = PLAN.replace("nodes: 2", "nodes: 1").replace("8-11", "4-7").replace("actor", "trainer")
         await seat.press("E")
         seat.yaml.text = fewer
-        await seat.until(lambda: "trainer" in seat.main.session.plan.components)
+        await seat.until(lambda: "trainer" in seat.session.plan.components)
         await seat.press("escape", "right")
-        await seat.sees("T3", "R0")
+        await seat.sees("A3", "R0")
         desk.sources[1].deliver(world.simulated(desk.sources[1].plan))
         await seat.until(lambda: len(desk.sources) == 3)
         assert len(desk.sources[2].plan.nodes) == 1

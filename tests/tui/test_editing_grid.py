@@ -8,8 +8,8 @@ from textual.events import MouseMove
 from textual.widgets import Input
 
 from placetui.grid import Place
-from placetui.tui.screens.ask import AskScreen
-from placetui.tui.screens.choose import ChooseScreen
+from placetui.tui.dialogs.ask import AskScreen
+from placetui.tui.dialogs.choose import ChooseScreen
 
 if TYPE_CHECKING:
     from tests.tui.conftest import Desk, Seat
@@ -26,15 +26,15 @@ placetui: {topology: {nodes: 2, gpus_per_node: 8}}
 
 def selected(seat: Seat) -> list[tuple[int, int]]:
     """Node and index of what is selected, nothing if only the cursor stands somewhere."""
-    return sorted((place.node, place.index) for place in seat.grid.emphasis.selected)
+    return sorted((place.node, place.index) for place in seat.grid.selected)
 
 
 def text(seat: Seat) -> str:
-    return seat.main.editor.history.text
+    return seat.editor.history.text
 
 
 def on(seat: Seat, component: str) -> list[tuple[int, tuple[int, ...]]]:
-    placements = seat.main.session.plan.components[component].placements
+    placements = seat.session.plan.components[component].placements
     return [(one.cluster_node_rank, tuple(one.local_hardware_ranks)) for one in placements]
 
 
@@ -137,13 +137,22 @@ async def drag(seat: Seat, to: tuple[int, int]) -> None:
 async def test_devices_that_are_gone_are_no_longer_selected(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN.replace("rollout: 8-11", "rollout: 4-7"))) as seat:
         await seat.press("down", "v")
-        session = seat.main.session.with_text(text(seat).replace("nodes: 2", "nodes: 1"))
-        seat.main.show_session(session)
+        session = seat.session.with_text(text(seat).replace("nodes: 2", "nodes: 1"))
+        seat.main.workspace.show(session)
         await seat.pilot.pause()
         assert selected(seat) == []
 
 
 # Editing
+
+
+async def test_a_component_can_leave_the_file_while_it_is_chosen(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN)) as seat:
+        await seat.press("end", "e")
+        await seat.sees("edit the rule of")
+        seat.main.workspace.show(seat.session.with_text(text(seat).replace("    rollout: 8-11\n", "")))
+        await choose(seat, "r")
+        await seat.sees("rollout is no longer in the file")
 
 
 async def test_action_assign(desk: Desk) -> None:
@@ -187,7 +196,7 @@ async def test_action_take_off(desk: Desk) -> None:
 async def test_taking_off_asks_whom(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN.replace("8-11", "0-11"))) as seat:
         await seat.press("delete")
-        await seat.sees("take off the selected devices")
+        await seat.sees("unassign from the selected devices")
         await choose(seat, "r")
         assert on(seat, "rollout")[0] == (0, (1,))
         assert on(seat, "actor")[0] == (0, (0,))
@@ -197,7 +206,7 @@ async def test_action_move_on(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press("ctrl+right")
         await seat.until(lambda: "actor: 1-4 " in text(seat))
-        assert seat.main.editor.history.undo_label == "move actor to 1-4"
+        assert seat.editor.history.undo_label == "move actor to 1-4"
 
 
 async def test_action_move_back(desk: Desk) -> None:
@@ -231,7 +240,7 @@ async def test_action_grow(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press("right_square_bracket", "right_square_bracket")
         await seat.until(lambda: "actor: 0-5 " in text(seat))
-        assert len(seat.main.editor.history) == 2
+        assert len(seat.editor.history) == 2
 
 
 async def test_action_shrink(desk: Desk) -> None:
@@ -253,7 +262,7 @@ async def test_action_more(desk: Desk) -> None:
         await choose(seat, "s", "r")
         assert on(seat, "actor")[0] == (1, (0,))
         assert on(seat, "rollout")[0] == (0, (0,))
-        assert seat.main.editor.history.labels == ["swap actor and rollout"]
+        assert seat.editor.history.labels == ["swap actor and rollout"]
 
 
 async def test_more_that_asks_for_words(desk: Desk) -> None:
@@ -262,7 +271,7 @@ async def test_more_that_asks_for_words(desk: Desk) -> None:
             ("p", "2x", PLAN.replace("0-3  ", "0-3:0-7  ")),
             ("p", "/2", PLAN.replace("0-3  ", "0-3:0-1  ")),
             ("h", "0.5", PLAN.replace("8}}", "8}, shares: {actor: 0.5}}")),
-            ("r", "trainer", PLAN.replace("actor", "trainer")),
+            ("r", "trainer", PLAN.replace("actor", "trainer").replace("8}}", "8}, train: [trainer]}")),
         ):
             await seat.press("m")
             await choose(seat, key)
@@ -344,4 +353,4 @@ async def test_a_slime_file_is_edited_through_its_arguments(desk: Desk) -> None:
         assert text(seat) == before.replace("rollout-num-gpus: 12", "rollout-num-gpus: 10"), "one engine less"
         await seat.press("ctrl+right")
         await seat.sees("not possible")
-        assert len(seat.main.editor.history) == 1
+        assert len(seat.editor.history) == 1

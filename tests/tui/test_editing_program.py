@@ -41,7 +41,9 @@ def test_a_kill_loses_nothing(plan: Path) -> None:
         desk.process.wait()
     assert plan.read_text() == PLAN
     with terminal(str(plan), "--write") as desk:
-        desk.sees("There is unsaved work on this file")
+        desk.sees("unsaved work: ctrl+r")
+        desk.press("\x12")
+        desk.sees("continue with it")
         desk.press("r")
         desk.sees("A5", "edited")
         desk.press("\x13")
@@ -84,7 +86,7 @@ def test_two_people_are_told_of_each_other(plan: Path) -> None:
 def test_a_new_file(tmp_path: Path) -> None:
     path = tmp_path / "new.yaml"
     with terminal(str(path), "--write") as desk:
-        desk.sees("new file", "colocated")
+        desk.sees("New file", "colocated")
         desk.press("\r")
         desk.sees("A7", "edited", "writable")
         desk.press("\x13")

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.document._document import Document as PaneDocument
 
-from placetui.document import Wishes, recovery
+from placetui.document import PlanRequest, recovery
 from placetui.document.save import Conflict, NotSaved, Saved
 from placetui.grid import Place
-from placetui.placement.edit_types import (
+from placetui.placement.edits import (
     Add,
     Assign,
     Join,
@@ -32,9 +32,9 @@ from placetui.placement.edit_types import (
     Unassign,
     WriteRule,
 )
-from placetui.tui.editing import Editor
+from placetui.tui.editor import Editor
+from placetui.tui.panes.file import carried_over, held_lines
 from placetui.tui.session import Session
-from placetui.tui.widgets.yaml_view import carried_over, held_lines
 
 SAMPLES = Path(__file__).parents[2] / "sample_configs"
 PLAN = """\
@@ -56,7 +56,7 @@ def plan(tmp_path: Path) -> Path:
 
 
 def opened(path: Path, *, write: bool = True) -> tuple[Editor, Session]:
-    session = Session.open(str(path), Wishes())
+    session = Session.open(str(path), PlanRequest())
     return Editor(session, write=write), session
 
 
@@ -215,7 +215,7 @@ def test_a_review_of_what_moves_nobody_and_of_what_is_broken(plan: Path) -> None
 
 def test_a_new_file_is_reviewed_as_a_whole_and_saved_once(tmp_path: Path) -> None:
     path = tmp_path / "new.yaml"
-    session = Session.of_text(str(path), PLAN, Wishes())
+    session = Session.of_text(str(path), PLAN, PlanRequest())
     editor = Editor(session, write=True, new=True)
     assert unsaved(editor)
     review = editor.review(session)
@@ -254,7 +254,7 @@ def test_saving_as_makes_a_new_file_and_never_touches_an_old_one(plan: Path, tmp
 
 
 def test_somebody_else_wrote_between_reading_and_editing(plan: Path) -> None:
-    session = Session.open(str(plan), Wishes())
+    session = Session.open(str(plan), PlanRequest())
     plan.write_text(PLAN + "# theirs\n")
     editor = Editor(session, write=True)
     assert editor.changed_on_disk()

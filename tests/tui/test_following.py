@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from textual.widgets import Input, OptionList
 
-from placetui.document import Wishes
-from placetui.placement.layouts import ADVICE
+from placetui.document import PlanRequest
+from placetui.frameworks.new_job import ADVICE
 from placetui.placement.topology import Node
-from placetui.tui.app import FileChanged, Planned
-from placetui.tui.screens.picker import Choice, PickerScreen
-from placetui.tui.screens.what_if import WhatIfScreen
+from placetui.tui.app import Choice
+from placetui.tui.dialogs.picker import PickerScreen
+from placetui.tui.dialogs.what_if import WhatIfScreen
+from placetui.tui.session import Session
 from placetui.tui.widgets.rule_bar import RuleBar
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ WRONG = PLAN.replace("0-3", "0-99")
 
 
 def ranks(seat: Seat) -> int:
-    return seat.main.session.plan.components["actor"].world_size
+    return seat.session.plan.components["actor"].world_size
 
 
 # The file is watched
@@ -48,7 +50,7 @@ async def test_the_grid_follows_the_file(desk: Desk) -> None:
         await seat.press("right", "right")
         file.write_text(MORE)
         await seat.until(lambda: ranks(seat) == 6)
-        await seat.sees("6 ranks on 6 devices")
+        await seat.sees("6 ranks", "6/8 GPUs")
         assert seat.cursor == (0, "gpu", 2)
 
 
@@ -77,7 +79,7 @@ async def test_a_broken_file_keeps_the_last_good_grid(desk: Desk, broken: str, r
         file.write_text(MORE)
         await seat.until(lambda: "OLD" not in seat.status, "fresh again")
         assert ranks(seat) == 6
-        assert not seat.main.session.problems
+        assert not seat.session.problems
 
 
 async def test_a_deleted_file_keeps_the_grid_until_it_is_there_again(desk: Desk) -> None:
@@ -86,7 +88,7 @@ async def test_a_deleted_file_keeps_the_grid_until_it_is_there_again(desk: Desk)
         file.unlink()
         await seat.until(lambda: "OLD" in seat.status, "marked as old")
         assert ranks(seat) == 4
-        assert seat.main.session.problems
+        assert seat.session.problems
         replacement = desk.write(MORE, "new.yaml")
         os.replace(replacement, file)
         await seat.until(lambda: ranks(seat) == 6)
@@ -100,7 +102,7 @@ async def test_a_file_that_comes_back_as_it_was_is_fresh_again(desk: Desk) -> No
         await seat.until(lambda: "OLD" in seat.status, "marked as old")
         aside.rename(file)
         await seat.until(lambda: "OLD" not in seat.status, "fresh again")
-        assert not seat.main.session.problems
+        assert not seat.session.problems
         await seat.press("right_square_bracket")
         await seat.until(lambda: ranks(seat) == 5)
 
@@ -109,13 +111,13 @@ async def test_what_is_wrong_with_an_unsaved_text_is_still_said_after_a_reload(d
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press("E")
         seat.yaml.text = HALF
-        await seat.until(lambda: seat.main.session.old)
+        await seat.until(lambda: seat.session.old)
         await seat.press("escape")
-        before = seat.main.session
-        seat.app.action_reload()
-        await seat.until(lambda: seat.main.session is not before, "planned again")
-        assert seat.main.session.old
-        assert [one.rule for one in seat.main.session.problems] == ["yaml_syntax"]
+        before = seat.session
+        seat.main.workspace.reload()
+        await seat.until(lambda: seat.session is not before, "planned again")
+        assert seat.session.old
+        assert [one.rule for one in seat.session.problems] == ["yaml_syntax"]
 
 
 async def test_the_file_waits_for_a_rule_that_is_being_written(desk: Desk) -> None:
@@ -124,39 +126,46 @@ async def test_the_file_waits_for_a_rule_that_is_being_written(desk: Desk) -> No
         await seat.press("e")
         await seat.write(":")
         file.write_text(MORE)
-        seat.app.post_message(FileChanged())
+        seat.main.workspace.file_changed()
         await seat.heard()
         bar = seat.main.query_one(RuleBar)
         assert bar.display
         assert bar.text == "0-3:"
         await seat.press("escape")
         await seat.until(lambda: ranks(seat) == 6, "the file is followed")
-        assert not seat.main.editor.dirty
+        assert not seat.editor.dirty
 
 
 @pytest.mark.parametrize("way", ["escape", "enter"])
 async def test_a_plan_waits_for_a_rule_that_is_being_written(desk: Desk, way: str) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
-        wishes = replace(seat.main.session.wishes, nodes=(Node(8), Node(8)), topology_source="flag")
-        late, text = seat.main.session.wish(wishes), seat.main.session.text
+        plan_request = replace(seat.session.plan_request, nodes=(Node(8), Node(8)), topology_source="flag")
+        late = seat.session.wish(plan_request)
+        go_on = threading.Event()
+
+        def plan() -> Session:
+            go_on.wait()
+            return late
+
+        seat.main.workspace.plan(plan)
         await seat.press("e")
         await seat.press("backspace")
         await seat.write("5")
-        seat.app.post_message(Planned(late, seat.app._planning, text))
-        await seat.heard()
+        go_on.set()
+        await seat.pilot.pause(0.05)
         bar = seat.main.query_one(RuleBar)
         assert bar.display
         assert bar.text == "0-5"
         await seat.press(way)
         if way == "escape":
-            await seat.until(lambda: seat.main.session.tried, "what was planned")
+            await seat.until(lambda: seat.session.tried, "what was planned")
             assert ranks(seat) == 4
         else:
-            await seat.until(lambda: seat.main.editor.dirty, "the edit")
+            await seat.until(lambda: seat.editor.dirty, "the edit")
             await seat.heard()
-            assert not seat.main.session.tried, "an edit counts more"
+            assert not seat.session.tried, "an edit counts more"
             assert ranks(seat) == 6
-        assert seat.main.session.text == seat.main.editor.history.text
+        assert seat.session.text == seat.editor.history.text
 
 
 async def test_a_file_that_was_broken_from_the_start_is_followed_too(desk: Desk) -> None:
@@ -164,18 +173,18 @@ async def test_a_file_that_was_broken_from_the_start_is_followed_too(desk: Desk)
     async with desk.open(file) as seat:
         assert "1 error" in seat.status
         file.write_text(PLAN)
-        await seat.until(lambda: not seat.main.session.problems)
-        await seat.sees("4 ranks on 4 devices", "fine")
+        await seat.until(lambda: not seat.session.problems)
+        await seat.sees("4 ranks", "4/8 GPUs", "fine")
 
 
 async def test_what_was_found_is_found_again_in_the_new_plan(desk: Desk) -> None:
     file = desk.write(PLAN)
     async with desk.open(file) as seat:
         await seat.find("free")
-        assert len(seat.main.view.hits.places) == 4
+        assert len(seat.main.grid.look.hits.places) == 4
         file.write_text(MORE)
         await seat.until(lambda: ranks(seat) == 6)
-        assert len(seat.main.view.hits.places) == 2
+        assert len(seat.main.grid.look.hits.places) == 2
 
 
 async def test_the_cursor_leaves_nodes_that_are_gone(desk: Desk) -> None:
@@ -184,7 +193,7 @@ async def test_the_cursor_leaves_nodes_that_are_gone(desk: Desk) -> None:
         await seat.press("G", "end")
         assert seat.cursor == (3, "gpu", 7)
         file.write_text(PLAN.replace("gpus_per_node: 8", "gpus_per_node: 4"))
-        await seat.until(lambda: len(seat.main.session.plan.nodes) == 1)
+        await seat.until(lambda: len(seat.session.plan.nodes) == 1)
         assert seat.cursor[0] == 0
         assert seat.cursor[2] < 4
 
@@ -205,9 +214,9 @@ async def try_out(seat: Seat, *, nodes: int | None = None, gpus: int | None = No
         wanted = [listing.get_option_at_index(index).prompt for index in range(listing.option_count)].index(choice)
         listing.highlighted = wanted
     await seat.pilot.pause()
-    before = seat.main.session
+    before = seat.session
     await seat.press("enter")
-    await seat.until(lambda: seat.main.session is not before, "another plan")
+    await seat.until(lambda: seat.session is not before, "another plan")
 
 
 @pytest.mark.parametrize("layout", ["colocated", "disaggregated"])
@@ -215,7 +224,7 @@ async def test_a_layout_is_tried_and_advice_given(desk: Desk, layout: str) -> No
     async with desk.open("collocated") as seat:
         await try_out(seat, layout=layout)
         assert seat.toasts[-1] == ADVICE[layout]  # type: ignore[index]
-        components = seat.main.session.plan.components
+        components = seat.session.plan.components
         actor = {place.cluster_node_rank for place in components["actor"].placements}
         rollout = {place.cluster_node_rank for place in components["rollout"].placements}
         assert (actor, rollout) == (({0, 1}, {0, 1}) if layout == "colocated" else ({0}, {1}))
@@ -241,15 +250,15 @@ async def test_slime_files_are_tried_out_too(desk: Desk, sample: str, layout: st
     file.write_text(file.read_text().replace("  train-async: true\n", ""))
     async with desk.open(file) as seat:
         await try_out(seat, nodes=4, layout=layout)
-        shared = [device for device in seat.main.session.plan.devices if len(device.occupants) > 1]
+        shared = [device for device in seat.session.plan.devices if len(device.occupants) > 1]
         assert bool(shared) == (layout == "colocated")
-        assert not seat.main.session.errors
+        assert not seat.session.errors
 
 
 async def test_another_mode(desk: Desk) -> None:
     async with desk.open("collocated") as seat:
         await try_out(seat, mode="component")
-        assert seat.main.session.plan.mode == "component"
+        assert seat.session.plan.mode == "component"
         await seat.until(lambda: "component" in seat.status)
 
 
@@ -262,7 +271,7 @@ async def test_numbers_out_of_range_are_refused(desk: Desk) -> None:
             assert seat.shows(WhatIfScreen)
             assert "nodes must be a number from 1" in seat.toasts[-1]
             await seat.press("escape")
-        assert len(seat.main.session.plan.nodes) == 2
+        assert len(seat.session.plan.nodes) == 2
 
 
 async def test_what_is_tried_stays_when_the_file_changes(desk: Desk) -> None:
@@ -271,18 +280,18 @@ async def test_what_is_tried_stays_when_the_file_changes(desk: Desk) -> None:
         await try_out(seat, nodes=3)
         file.write_text(MORE)
         await seat.until(lambda: ranks(seat) == 6)
-        assert len(seat.main.session.plan.nodes) == 3
+        assert len(seat.session.plan.nodes) == 3
         assert "what if" in seat.status
 
 
 async def test_nothing_changes_what_the_command_line_set(desk: Desk) -> None:
-    wishes = Wishes(overrides=((("cluster", "component_placement", "actor"), "0-1"),))
-    async with desk.open(desk.write(PLAN), wishes=wishes) as seat:
+    plan_request = PlanRequest(overrides=((("cluster", "component_placement", "actor"), "0-1"),))
+    async with desk.open(desk.write(PLAN), plan_request=plan_request) as seat:
         assert ranks(seat) == 2
         await try_out(seat, gpus=4)
         assert ranks(seat) == 2
         await seat.press("r")
-        await seat.until(lambda: seat.main.session.plan.nodes[0].gpus == 8)
+        await seat.until(lambda: seat.session.plan.nodes[0].gpus == 8)
         assert ranks(seat) == 2
 
 
@@ -330,7 +339,7 @@ async def test_without_a_file_there_is_a_picker(desk: Desk) -> None:
         await seat.write("pla")
         await seat.press("down", "down", "enter")
         await seat.until(lambda: seat.app.main is not None and seat.grid.drawing is not None, "the grid")
-        assert seat.main.session.file.endswith("other.yaml")
+        assert seat.session.file.endswith("other.yaml")
 
 
 async def test_leaving_the_picker_leaves(desk: Desk) -> None:
@@ -357,4 +366,4 @@ async def test_a_typed_path_is_opened(desk: Desk) -> None:
         await seat.write("typed.yaml")
         await seat.press("enter")
         await seat.until(lambda: seat.app.main is not None and seat.grid.drawing is not None, "the grid")
-        assert seat.main.session.file == "typed.yaml"
+        assert seat.session.file == "typed.yaml"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from math import dist
 from pathlib import Path
 from typing import get_args
 
@@ -12,19 +11,19 @@ from rich.color import Color as RichColor
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
-from placetui.grid import HUES, LEVELS, Role, Style
-from placetui.grid.palette import rgb
-from placetui.tui.grid_palette import monochrome
-from placetui.tui.theme_colors import DARK_HUES, READABLE, contrast
+from placetui.grid import DARK, HUES, Role, Style
+from placetui.grid.look.palette import READABLE, VISIBLE, contrast
+from placetui.grid.look.style import Ground
 from placetui.tui.themes import DEFAULT_THEME, GridPalette, load_themes, variable_defaults
+from placetui.tui.themes.palette import monochrome
 
 OURS = {theme.name: theme for theme in load_themes(Path("/nonexistent"))[0]}
 ALL = {**OURS, **BUILTIN_THEMES}
 
 ROLES: tuple[Role, ...] = get_args(Role)
 STYLES = [
-    Style(role, component, bold, level)
-    for role, component, bold, level in product(ROLES, (None, 0, 9), (False, True), (None, *range(LEVELS)))
+    Style(role, hue, bold, level=20, ground=ground, under=3)
+    for role, hue, bold, ground in product(ROLES, (None, 0, 9), (False, True), (None, *get_args(Ground)))
 ]
 
 
@@ -46,34 +45,31 @@ def test_every_style_has_a_look(theme: Theme) -> None:
         assert look.color is not None
         assert look.bold in ((True,) if style.bold else (None, False))
         assert palette.rich_style(style) is look
-        assert (look.bgcolor is not None) == (style.role in ("tile", "memory", "memory_used"))
+        assert (look.bgcolor is not None) == (style.ground is not None or style.role == "chip")
 
 
-def test_components_keep_their_hue_in_every_role() -> None:
+def test_components_keep_their_hue() -> None:
     palette = palette_of(OURS[DEFAULT_THEME])
-    for role in ("component", "bar", "link"):
-        assert palette.rich_style(Style(role, 1)).color == Color.parse(DARK_HUES[1]).rich_color
-    assert palette.component_color(HUES + 1) == DARK_HUES[1]
+    assert palette.rich_style(Style("component", 1)).color == Color.parse(DARK.hues[1]).rich_color
+    assert palette.hue(HUES + 1) == DARK.hues[1]
 
 
 @pytest.mark.parametrize("theme", ALL.values(), ids=ALL)
-def test_letters_on_tiles_can_be_read(theme: Theme) -> None:
+def test_what_stands_on_a_ground_can_be_read(theme: Theme) -> None:
     palette = palette_of(theme)
-    for component, level in product((None, *range(HUES)), range(LEVELS)):
-        look = palette.rich_style(Style("tile", component, level=level))
-        assert contrast(hex_of(look.color), hex_of(look.bgcolor)) >= READABLE
+    roles: tuple[Role, ...] = ("text", "body", "error", "warning", "component", "chip")
+    for role, ground, hue in product(roles, (*get_args(Ground), None), range(HUES)):
+        look = palette.rich_style(Style(role, hue, ground=None if role == "chip" else ground, under=3))
+        if look.bgcolor is None or ground == "heat" or look.color == RichColor.default():
+            continue
+        least = VISIBLE if role == "component" else READABLE
+        assert contrast(hex_of(look.color), hex_of(look.bgcolor)) >= least, (role, ground, hue)
 
 
 @pytest.mark.parametrize("theme", ALL.values(), ids=ALL)
-def test_fuller_tiles_have_more_of_their_hue(theme: Theme) -> None:
-    palette = palette_of(theme)
-    ground = variable_defaults(theme)["grid-ground"]
-    for component in (None, 0, 4):
-        looks = [palette.rich_style(Style("tile", component, level=level)) for level in range(LEVELS)]
-        grounds = [hex_of(look.bgcolor) for look in looks]
-        away = [dist(rgb(ground), rgb(one)) for one in grounds]
-        assert away == sorted(set(away))
-        assert len(away) == LEVELS
+def test_what_is_wrong_has_a_ground_of_its_own(theme: Theme) -> None:
+    looks = [palette_of(theme).rich_style(Style(ground=ground)).bgcolor for ground in ("tile", "error", "warning")]
+    assert len({hex_of(look) for look in looks}) == 3
 
 
 def test_without_colour_nothing_is_coloured_and_nothing_lost() -> None:
@@ -81,7 +77,7 @@ def test_without_colour_nothing_is_coloured_and_nothing_lost() -> None:
     for style in STYLES:
         look = palette.rich_style(style)
         assert (look.color, look.bgcolor) == (None, None)
-    tiles = {monochrome(Style("tile", 0, level=level)) for level in range(LEVELS)}
-    assert len(tiles) == LEVELS
-    apart = {monochrome(Style(role)) for role in ("memory", "memory_used", "text", "warning", "error")}
-    assert len(apart) == 5
+    apart = {monochrome(Style(role)) for role in ("text", "muted", "warning", "error")}
+    assert len(apart) == 4
+    assert monochrome(Style("chip")).reverse
+    assert monochrome(Style(ground="white")).reverse

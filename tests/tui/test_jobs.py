@@ -12,14 +12,18 @@ from textual.command import CommandPalette
 from textual.widgets import DataTable, Log
 
 from placetui.document import load, recovery
+from placetui.frameworks.demand import BundleDemand, GroupDemand, RayDemand
+from placetui.frameworks.preflight import planned_nodes, preflight
+from placetui.observe.model import JobSummary, Observation
 from placetui.observe.operations import Failure
-from placetui.tui.screens.ask import AskScreen
-from placetui.tui.screens.choose import ChooseScreen
-from placetui.tui.screens.confirm import ConfirmScreen
-from placetui.tui.screens.jobs import JobsScreen
-from placetui.tui.screens.log import ChildLogScreen, RankLogScreen
-from placetui.tui.screens.main import MainScreen
-from placetui.tui.screens.results import ResultsScreen
+from placetui.placement.topology import Node
+from placetui.tui.dialogs.ask import AskScreen
+from placetui.tui.dialogs.choose import ChooseScreen
+from placetui.tui.dialogs.confirm import ConfirmScreen
+from placetui.tui.dialogs.jobs import JobsScreen
+from placetui.tui.dialogs.log import ChildLogScreen, RankLogScreen
+from placetui.tui.dialogs.results import ResultsScreen
+from placetui.tui.main import MainScreen
 from tests.tui.pretend import ADDRESS, PretendedOperations
 
 if TYPE_CHECKING:
@@ -61,7 +65,7 @@ async def dashboard(
     file = options.pop("file", None) or desk.write(FILE, "conf.yaml")
     options.setdefault("write", True)
     async with desk.open(file, operations=operations, now=lambda: NOW, **options) as seat:
-        seat.app.job = attached
+        seat.app.cluster.job = attached
         yield seat, operations
 
 
@@ -82,6 +86,22 @@ async def test_action_jobs(desk: Desk) -> None:
         assert seat.shows(MainScreen)
 
 
+async def test_action_preflight(desk: Desk) -> None:
+    operations = PretendedOperations()
+    demand = RayDemand((GroupDemand("pool", "STRICT_PACK", (BundleDemand({"GPU": 1, "CPU": 3}, 9),)),))
+    found = preflight(demand, planned_nodes([Node(8, name="big")])).to_dict()
+    operations.replies["preflight"] = {"address": ADDRESS, **found}
+    async with dashboard(desk, operations=operations) as (seat, _):
+        await seat.press("B")
+        await seat.sees(f"on {ADDRESS}: does not fit", "STRICT_PACK 9 × 1 GPU + 3 CPU", "waits", "has 8 GPUs in all")
+        assert operations.of("preflight").body["text"] == seat.session.text
+        await seat.press("escape")
+        assert seat.shows(MainScreen)
+        operations.replies["preflight"] = Failure("no Ray cluster was found on this machine", "name one with --address")
+        await seat.press("B")
+        await seat.until(lambda: any("no Ray cluster was found" in toast for toast in seat.toasts))
+
+
 async def test_the_list_is_kept_up_to_date_and_the_cursor_stays(desk: Desk) -> None:
     operations = PretendedOperations()
     operations.replies["ps"] = {"address": ADDRESS, "jobs": [job("conf"), job("other")]}
@@ -91,7 +111,7 @@ async def test_the_list_is_kept_up_to_date_and_the_cursor_stays(desk: Desk) -> N
         await seat.press("down")
         operations.replies["ps"] = {"address": ADDRESS, "jobs": [job("other", alive=5, state="degraded"), job("new")]}
         await seat.sees("5/8", "new")
-        await seat.misses("conf.yaml  ")
+        await seat.misses("/home/me/conf.yaml")
         screen = seat.app.screen
         assert isinstance(screen, JobsScreen)
         assert screen._chosen() in ("other", "new")
@@ -131,7 +151,7 @@ async def attach(seat: Seat, operations: PretendedOperations, told: dict[str, An
     await seat.press("J")
     await seat.sees("3 min")
     await seat.press("enter")
-    await seat.until(lambda: seat.app.job == "conf" and seat.shows(MainScreen), "attached")
+    await seat.until(lambda: seat.app.cluster.job == "conf" and seat.shows(MainScreen), "attached")
     assert operations.of("job").body["job"] == "conf"
 
 
@@ -139,8 +159,8 @@ async def test_the_job_of_another_file_opens_that_file(desk: Desk) -> None:
     other = desk.write(FILE.replace("rollout: 0-3", "rollout: 0-1"), "other.yaml")
     async with dashboard(desk) as (seat, operations):
         await attach(seat, operations, record(other))
-        await seat.until(lambda: seat.main.session.file == str(other))
-        session = seat.main.session
+        await seat.until(lambda: seat.session.file == str(other))
+        session = seat.session
         assert not session.recorded
         assert session.plan.topology_source == "ray"
         assert session.plan.nodes[0].name == "gpu-host"
@@ -159,8 +179,8 @@ async def test_a_job_that_opens_closes_what_was_opened_meanwhile(desk: Desk) -> 
         await seat.press("left_square_bracket")
         await seat.until(lambda: seat.shows(ChooseScreen))
         await seat.press("r")
-        await seat.until(lambda: seat.main.editor.dirty)
-        edited = seat.main.session.text
+        await seat.until(lambda: seat.editor.dirty)
+        edited = seat.session.text
         await seat.press("x")
         await seat.until(lambda: seat.shows(AskScreen))
         await seat.press("ctrl+p")
@@ -168,7 +188,7 @@ async def test_a_job_that_opens_closes_what_was_opened_meanwhile(desk: Desk) -> 
         before = seat.main
         operations.of("job").succeed(**record(other))
         await seat.until(lambda: seat.app.screen is seat.app.main and seat.main is not before, "another main screen")
-        assert seat.main.session.file == str(other)
+        assert seat.session.file == str(other)
         assert [type(screen).__name__ for screen in seat.app.screen_stack] == ["Screen", "MainScreen"]
         kept = recovery.find(file)
         assert kept is not None
@@ -182,16 +202,16 @@ async def test_the_job_of_a_file_that_is_gone_shows_its_record(desk: Desk) -> No
     other.unlink()
     async with dashboard(desk) as (seat, operations):
         await attach(seat, operations, told)
-        await seat.until(lambda: seat.main.session.recorded)
+        await seat.until(lambda: seat.session.recorded)
         await seat.sees("other.yaml", "as recorded", "R1")
-        assert seat.main.session.plan.components["rollout"].world_size == 2
+        assert seat.session.plan.components["rollout"].world_size == 2
         for key in ("w", "r", "L", "a", "e"):
             await seat.press(key)
             await seat.press("escape")
         assert sum("record of a job" in toast for toast in seat.toasts) >= 3
-        assert seat.main.session.recorded
+        assert seat.session.recorded
         await seat.press("2")
-        await seat.sees("The plan of job conf as it was recorded")
+        await seat.sees("The plan of job conf as recorded")
 
 
 async def test_a_file_that_says_something_else_by_now_is_not_taken_for_the_job(desk: Desk) -> None:
@@ -200,8 +220,8 @@ async def test_a_file_that_says_something_else_by_now_is_not_taken_for_the_job(d
     other.write_text(FILE)
     async with dashboard(desk) as (seat, operations):
         await attach(seat, operations, told)
-        await seat.until(lambda: seat.main.session.recorded)
-        assert seat.main.session.plan.components["rollout"].world_size == 2
+        await seat.until(lambda: seat.session.recorded)
+        assert seat.session.plan.components["rollout"].world_size == 2
 
 
 async def test_the_job_of_the_open_file_keeps_it_open(desk: Desk) -> None:
@@ -222,7 +242,7 @@ async def test_a_job_without_a_plan_is_said(desk: Desk) -> None:
         await seat.sees("3 min")
         await seat.press("enter")
         await seat.until(lambda: "the record of `conf` has no plan" in seat.toasts)
-        assert seat.app.job == ""
+        assert seat.app.cluster.job == ""
 
 
 # The end of a job
@@ -240,9 +260,23 @@ async def test_action_stop_job(desk: Desk) -> None:
         await seat.press("enter")
         await seat.until(lambda: operations.asked("down"))
         assert operations.of("down").body["job"] == "conf"
-        operations.of("down").succeed(actors=8, groups=1)
-        await seat.until(lambda: "stopped conf" in seat.toasts)
-        assert seat.app.job == ""
+        operations.of("down").succeed(actors=8, groups=1, silent=[{"node": "10.0.0.2", "ranks": ["actor:4"]}])
+        told = "stopped conf; 10.0.0.2 does not answer: actor:4 may still run there"
+        await seat.until(lambda: told in seat.toasts)
+        assert seat.app.cluster.job == ""
+
+
+async def test_somebody_elses_job_is_stopped_by_owner_and_name(desk: Desk) -> None:
+    async with dashboard(desk) as (seat, operations):
+        operations.replies["ps"] = {"address": ADDRESS, "jobs": [job("conf", owner="alice@head")]}
+        await seat.press("X")
+        await seat.sees("3 min")
+        await seat.press("s")
+        await seat.sees("It belongs to alice@head.", "Type alice/conf and enter")
+        await seat.write("conf")
+        await seat.press("enter")
+        await seat.sees("that is not alice/conf: nothing was done")
+        assert not operations.asked("down")
 
 
 async def test_a_job_can_be_stopped_from_the_list(desk: Desk) -> None:
@@ -276,12 +310,23 @@ async def test_action_kill_rank(desk: Desk) -> None:
         await seat.until(lambda: "killed actor:2" in seat.toasts)
 
 
+async def test_ranks_of_a_job_that_placetui_did_not_launch_are_left_alone(desk: Desk) -> None:
+    async with dashboard(desk, attached="raysubmit_7") as (seat, operations):
+        job = JobSummary("raysubmit_7", "rlinf")
+        seat.app.cluster._seen = Observation(NOW, "ray", (), job="raysubmit_7", jobs=(job,))
+        for key in ("K", "R", "C"):
+            await seat.press(key)
+            await seat.until(lambda: any("did not launch raysubmit_7" in toast for toast in seat.toasts))
+            assert seat.shows(MainScreen)
+        assert not operations.begun
+
+
 async def test_action_restart_rank(desk: Desk) -> None:
     async with dashboard(desk, attached="conf") as (seat, operations):
         await seat.press("R")
         await seat.until(lambda: seat.shows(ChooseScreen))
         await seat.press("down", "enter")
-        await seat.sees("rollout:0 of job conf ends and begins anew", "Type rollout:0 and enter")
+        await seat.sees("rollout:0 of job conf ends and starts anew", "Type rollout:0 and enter")
         await seat.write("actor:0")
         await seat.press("enter")
         await seat.sees("that is not rollout:0: nothing was done")
@@ -299,7 +344,7 @@ async def test_action_restart_rank(desk: Desk) -> None:
 async def test_without_a_job_there_is_no_rank(desk: Desk, key: str) -> None:
     async with dashboard(desk) as (seat, operations):
         await seat.press(key)
-        await seat.until(lambda: "no job is looked at: J lists them" in seat.toasts)
+        await seat.until(lambda: "no job selected: J lists them" in seat.toasts)
         assert not operations.begun
 
 

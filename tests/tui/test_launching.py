@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import placetui
+from placetui.observe.model import Observation
 from placetui.observe.operations import Refusing
-from placetui.tui.screens.ask import AskScreen
-from placetui.tui.screens.choose import ChooseScreen
-from placetui.tui.screens.launch import LaunchScreen
-from placetui.tui.screens.leaving import LeavingScreen
-from placetui.tui.screens.main import MainScreen
+from placetui.tui.actions import READ_ONLY
+from placetui.tui.dialogs.ask import AskScreen
+from placetui.tui.dialogs.choose import ChooseScreen
+from placetui.tui.dialogs.launch import LaunchScreen
+from placetui.tui.dialogs.leaving import LeavingScreen
+from placetui.tui.launch import Launch
+from placetui.tui.main import MainScreen
 from tests.tui.pretend import PretendedOperation, PretendedOperations
 
 if TYPE_CHECKING:
@@ -46,16 +52,16 @@ class Launching:
 
     @property
     def plan(self) -> Any:
-        return self.seat.main.session.plan
+        return self.seat.session.plan
 
     def states(self) -> set[str]:
-        observation = self.seat.main.observation
+        observation = self.seat.observation
         return set() if observation is None else {state.state for state in observation.all_ranks}
 
     async def confirm(self) -> None:
         self.up.check(self.plan)
         await self.seat.sees("launch 4 ranks")
-        await self.seat.press("y")
+        await self.seat.press("ctrl+l")
         assert self.up.answers == [True]
 
 
@@ -75,12 +81,12 @@ async def test_action_launch(desk: Desk) -> None:
     async with launching(desk) as one:
         body = one.up.body
         assert (body["job"], body["text"], body["address"]) == ("plan", FILE, "auto")
-        assert (body["dry_run"], body["ask"], body["nodes"]) == (False, ["launch", "moved"], None)
+        assert (body["dry_run"], body["ask"], body["nodes"]) == (False, ["launch", "moved", "used"], None)
         await one.seat.until(lambda: one.seat.shows(LaunchScreen))
         one.up.check(one.plan)
         await one.seat.sees("node 0 = 10.0.0.1 (2 GPUs), by RLINF_NODE_RANK", "fits: 8 GPU needed")
         await one.seat.sees("actor:1", "my_pkg.workers:Trainer", "rollout:0", "built-in worker", "GPU 1", ".80")
-        await one.seat.press("y")
+        await one.seat.press("ctrl+l")
         assert one.up.answers == [True]
         await one.seat.until(lambda: one.seat.shows(MainScreen))
 
@@ -101,9 +107,9 @@ async def test_the_grid_shows_how_far_each_rank_is(desk: Desk) -> None:
         one.up.start(one.plan)
         one.up.be_ready(one.plan)
         one.up.succeed(job="plan")
-        await one.seat.sees("job plan", "alive pid 1000")
+        await one.seat.sees("job plan", "4/4 ranks alive", "1000")
         assert "job plan runs" in one.seat.toasts
-        assert one.seat.app.job == "plan"
+        assert one.seat.app.cluster.job == "plan"
 
 
 async def test_keys_work_while_it_is_launched(desk: Desk) -> None:
@@ -112,7 +118,7 @@ async def test_keys_work_while_it_is_launched(desk: Desk) -> None:
         one.up.start(one.plan, "starting")
         await one.seat.press("right", "minus")
         assert one.seat.cursor == (0, "gpu", 1)
-        assert one.seat.density() == "compact"
+        assert one.seat.density() == "small"
 
 
 async def test_it_can_be_cancelled_before_anything_was_begun(desk: Desk) -> None:
@@ -122,7 +128,7 @@ async def test_it_can_be_cancelled_before_anything_was_begun(desk: Desk) -> None
         await one.seat.press("escape")
         assert one.up.answers == [False]
         one.up.fail("interrupted", interrupted=True)
-        await one.seat.until(lambda: not one.seat.app.launching)
+        await one.seat.until(lambda: not one.seat.app.cluster.launching)
         assert one.seat.shows(MainScreen)
 
 
@@ -139,16 +145,16 @@ async def test_it_can_be_cancelled_while_ranks_start(desk: Desk) -> None:
         one.up.reserve()
         one.up.start(one.plan, "starting")
         await one.seat.press("L")
-        await one.seat.sees("actor 0/2, rollout 0/2", "back to the grid, it goes on")
+        await one.seat.sees("actor 0/2", "0 of 4 alive", "back to the grid; it continues")
         await one.seat.press("escape")
         assert not one.up.interrupted, "leaving the screen is not cancelling"
         await one.seat.press("L")
         await one.seat.until(lambda: one.seat.shows(LaunchScreen))
-        await one.seat.press("x")
+        await one.seat.press("ctrl+x")
         await one.seat.until(lambda: one.up.interrupted)
         await one.seat.sees("taking back")
         one.up.fail("interrupted", interrupted=True)
-        await one.seat.until(lambda: "plan: everything was taken back" in one.seat.toasts)
+        await one.seat.until(lambda: "job plan was cancelled, and everything was taken back" in one.seat.toasts)
         await one.seat.until(lambda: one.states() == set())
 
 
@@ -158,6 +164,9 @@ async def test_ranks_that_would_move_are_shown_one_by_one(desk: Desk) -> None:
         moved = [{"component": "actor", "rank": 1, "node_rank": 0, "planned": [1], "got": [3]}]
         one.up.reserve(moved)
         one.up.tell(step="probe", question="moved")
+        await one.seat.until(lambda: "the launch of plan has a question: L shows it" in one.seat.toasts)
+        assert one.seat.shows(MainScreen), "no dialog opens unasked"
+        await one.seat.press("L")
         await one.seat.sees("Others hold planned GPUs", "actor:1", "GPU 1", "GPU 3", "start it there")
         await one.seat.press("enter")  # the careful answer stands first
         assert one.up.answers == [True, False]
@@ -168,9 +177,27 @@ async def test_a_move_can_be_accepted(desk: Desk) -> None:
         await one.confirm()
         one.up.reserve([{"component": "actor", "rank": 1, "node_rank": 0, "planned": [1], "got": [3]}])
         one.up.tell(step="probe", question="moved")
+        await one.seat.until(lambda: "the launch of plan has a question: L shows it" in one.seat.toasts)
+        assert one.seat.shows(MainScreen), "no dialog opens unasked"
+        await one.seat.press("L")
         await one.seat.sees("start it there")
-        await one.seat.press("y")
+        await one.seat.press("ctrl+l")
         assert one.up.answers == [True, True]
+
+
+async def test_a_launch_on_used_gpus_takes_the_typed_name(desk: Desk) -> None:
+    async with launching(desk) as one:
+        used = [{"node_rank": 0, "node": "10.0.0.1", "gpu_id": "3", "used_by": ["RolloutGroup:3 of 01000000"]}]
+        one.up.check(one.plan, ask=False)
+        one.up.tell(step="check", nodes=[], groups={}, expected=[], used=used)
+        one.up.tell(step="check", question="used")
+        await one.seat.sees("Others use planned GPUs", "GPU 3", "RolloutGroup:3 of 01000000")
+        await one.seat.press("ctrl+l")
+        await one.seat.sees("Others use 1 planned GPU of plan", "Type plan and enter")
+        assert one.up.answers == []
+        await one.seat.write("plan")
+        await one.seat.press("enter")
+        await one.seat.until(lambda: one.up.answers == [True])
 
 
 async def test_a_failure_names_the_rank_and_shows_why(desk: Desk) -> None:
@@ -184,6 +211,9 @@ async def test_a_failure_names_the_rank_and_shows_why(desk: Desk) -> None:
             rank=1,
             traceback=["  File my_pkg/workers.py, line 3", "KeyError: 'x[y]'"],
         )
+        await one.seat.until(lambda: "the launch of plan failed: L shows why" in one.seat.toasts)
+        assert one.seat.shows(MainScreen), "nothing opens unasked"
+        await one.seat.press("L")
         await one.seat.sees("actor:1 did not come up: KeyError: 'x[y]'", "| KeyError: 'x[y]'", "was taken back")
         await one.seat.press("escape")
         assert one.seat.cursor == (0, "gpu", 1), "the cursor is on the rank"
@@ -203,6 +233,8 @@ async def test_a_lost_process_says_what_to_do(desk: Desk) -> None:
         one.up.reserve()
         hint = "what it had begun is taken back, or listed by J as incomplete: stop it there"
         one.up.fail("the process that talks to Ray ended: killed by SIGKILL", hint, lost=True)
+        await one.seat.until(lambda: "the launch of plan failed: L shows why" in one.seat.toasts)
+        await one.seat.press("L")
         await one.seat.sees("killed by SIGKILL", "listed by J as incomplete")
         await one.seat.misses("Everything was taken back")
 
@@ -213,10 +245,10 @@ async def test_unsaved_changes_are_launched_and_that_is_said(desk: Desk) -> None
         await seat.press("delete")
         await seat.until(lambda: seat.shows(ChooseScreen))
         await seat.press("enter")
-        await seat.until(lambda: seat.main.editor.dirty)
+        await seat.until(lambda: seat.editor.dirty)
         await seat.press("L", "enter")
         await seat.until(lambda: operations.asked("up"))
-        assert operations.of("up").body["text"] == seat.main.session.text != FILE
+        assert operations.of("up").body["text"] == seat.session.text != FILE
         await seat.sees("unsaved: what is on the screen is launched")
 
 
@@ -227,10 +259,10 @@ async def test_without_write_it_is_looked_at_and_refused(desk: Desk) -> None:
         await seat.press("L")
         await seat.until(lambda: pretended.asked("up"))
         assert pretended.of("up").body["dry_run"]
-        pretended.of("up").check(seat.main.session.plan, ask=False)
+        pretended.of("up").check(seat.session.plan, ask=False)
         pretended.of("up").succeed(dry_run=True)
         await seat.sees("actor:0", "It will not be launched: started without --write.")
-        await seat.press("y", "enter")
+        await seat.press("ctrl+l", "enter")
         assert len(pretended.begun) == 1
 
 
@@ -239,9 +271,9 @@ async def test_nothing_is_changed_without_write(desk: Desk, key: str) -> None:
     pretended = PretendedOperations()
     operations = Refusing(pretended, "started without --write")
     async with desk.open(desk.write(FILE), operations=operations, address="local") as seat:
-        seat.app.job = "plan"
+        seat.app.cluster.job = "plan"
         await seat.press(key)
-        await seat.until(lambda: "started without --write: start placetui with --write" in seat.toasts)
+        await seat.until(lambda: READ_ONLY in seat.toasts)
         assert not pretended.begun
 
 
@@ -277,7 +309,7 @@ async def test_assumed_nodes_give_way_to_the_matched_ones(desk: Desk) -> None:
         await one.seat.until(lambda: one.plan.topology_source == "ray", "planned again")
         assert [node.gpus for node in one.plan.nodes] == [2]
         await one.seat.sees("warning: node_order")
-        assert not one.seat.main.session.tried
+        assert not one.seat.session.tried
 
 
 # The embedded cluster
@@ -292,19 +324,19 @@ async def test_the_embedded_cluster_is_asked_about_before_leaving(desk: Desk) ->
         one.up.start(one.plan)
         one.up.be_ready(one.plan)
         await one.seat.sees("job plan")
-        assert one.seat.app.address == "10.0.0.1:6379", "others are asked of the embedded cluster"
+        assert one.seat.app.cluster.address == "10.0.0.1:6379", "others are asked of the embedded cluster"
         await one.seat.press("q")
         await one.seat.sees("The job plan runs on the embedded cluster, which ends with the dashboard.")
         await one.seat.press("s")
         assert not one.up.interrupted
         await one.seat.press("q")
         await one.seat.until(lambda: one.seat.shows(ChooseScreen))
-        await one.seat.press("t")
+        await one.seat.press("ctrl+t")
         await one.seat.until(lambda: one.seat.shows(LeavingScreen) and one.up.interrupted)
         await one.seat.sees("taking down plan and its embedded cluster")
         one.up.fail("interrupted", interrupted=True)
         await one.seat.until(lambda: one.seat.app._exit, "left")
-        assert not one.seat.app.hurried
+        assert not one.seat.app.cluster.hurried
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])
@@ -332,7 +364,7 @@ async def test_ctrl_c_asks_and_the_second_leaves_at_once(desk: Desk) -> None:
         assert not one.seat.app._exit
         await one.seat.press("ctrl+c")
         await one.seat.until(lambda: one.seat.app._exit, "left")
-        assert one.seat.app.hurried
+        assert one.seat.app.cluster.hurried
 
 
 async def test_stopping_the_job_ends_the_embedded_cluster(desk: Desk) -> None:
@@ -348,8 +380,8 @@ async def test_stopping_the_job_ends_the_embedded_cluster(desk: Desk) -> None:
         await one.seat.until(lambda: one.up.interrupted)
         one.up.fail("interrupted", interrupted=True)
         await one.seat.until(lambda: "job plan was taken down" in one.seat.toasts)
-        assert one.seat.app.job == ""
-        assert one.seat.app.address == "local"
+        assert one.seat.app.cluster.job == ""
+        assert one.seat.app.cluster.address == "local"
 
 
 async def test_another_file_does_not_show_the_ranks_of_the_launch(desk: Desk) -> None:
@@ -359,11 +391,33 @@ async def test_another_file_does_not_show_the_ranks_of_the_launch(desk: Desk) ->
         one.up.reserve()
         one.up.start(one.plan, "starting")
         await one.seat.until(lambda: one.states() == {"starting"})
-        one.seat.app._open(str(other))
-        await one.seat.until(lambda: one.seat.main.session.file == str(other) and one.seat.main.is_mounted)
+        await one.seat.app.open_file(str(other))
+        await one.seat.until(lambda: one.seat.session.file == str(other) and one.seat.main.is_mounted)
         one.up.start(one.plan)
         await one.seat.sees("plan: 4 of 4 alive")
         assert one.states() == set()
         one.up.be_ready(one.plan)
         one.up.succeed(job="plan")
         await one.seat.until(lambda: "job plan runs" in one.seat.toasts)
+
+
+def test_the_cluster_has_the_word_about_a_job_that_is_ready() -> None:
+    plan = placetui.resolve(
+        {"cluster": {"num_nodes": 1, "component_placement": {"actor": "0"}}}, nodes=[placetui.Node(gpus=1)]
+    )
+    empty = Observation(time.time(), "ray", (), job="x")
+    launch = Launch("x", plan)
+    launch.take({"step": "check", "groups": {"actor": 1}})
+    launch.take({"step": "launch", "component": "actor", "rank": 0, "state": "alive"})
+
+    def ranks(seen: Observation) -> int:
+        found = launch.over(seen)
+        return len(found.ranks) if found else 0
+
+    assert ranks(empty) == 1
+    launch.take({"step": "ready", "ranks": [{"component": "actor", "rank": 0, "pid": 7}]})
+    # It may have been read before the job was there; later on the job has gone, as with a head that was started anew.
+    assert ranks(empty) == 1
+    assert ranks(replace(empty, time=empty.time + 60, job="")) == 1
+    assert ranks(replace(empty, time=empty.time + 60)) == 0
+    assert ranks(empty) == 0

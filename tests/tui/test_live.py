@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from textual.drivers.headless_driver import HeadlessDriver
 
-from placetui.document import Wishes
+from placetui.document import PlanRequest
+from placetui.grid.look.style import WARNING
+from placetui.observe.alerts import Thresholds
 from placetui.observe.ports import Status
 from placetui.tui.app import COLLECTING, Dashboard
 from placetui.tui.session import Session
@@ -26,7 +28,7 @@ async def test_the_picture_is_called_simulated(desk: Desk, world: World) -> None
         assert source.interval == 1.0
         source.deliver(world.simulated(source.plan))
         await seat.sees("simulated, every 1 s", "GiB")
-        await seat.sees("needs attention", "alive")  # in the legend
+        await seat.sees("one process", "alive")  # in the legend
 
 
 async def test_memory_and_states_are_shown_and_follow(desk: Desk, world: World) -> None:
@@ -34,7 +36,7 @@ async def test_memory_and_states_are_shown_and_follow(desk: Desk, world: World) 
         source = desk.sources[0]
         first = world.simulated(source.plan)
         source.deliver(first)
-        await seat.until(lambda: seat.main.observation is first)
+        await seat.until(lambda: seat.observation is first)
         before = seat.text
         source.deliver(world.with_device(first, 0, 0, memory_used=3 * GIB, utilization=7))
         await seat.until(lambda: seat.text != before, "another picture")
@@ -50,7 +52,7 @@ async def test_of_many_pictures_the_latest_is_shown(desk: Desk, world: World) ->
         pictures = [world.simulated(source.plan, seconds) for seconds in range(5, 25)]
         for picture in pictures:
             source.deliver(picture)
-        await seat.until(lambda: seat.main.observation is pictures[-1])
+        await seat.until(lambda: seat.observation is pictures[-1])
 
 
 async def test_a_lost_link_is_said_and_the_picture_stays(desk: Desk, world: World) -> None:
@@ -61,7 +63,7 @@ async def test_a_lost_link_is_said_and_the_picture_stays(desk: Desk, world: Worl
         await seat.sees("simulated, every 1 s")
         source.say(Status("lost", "the child was killed by signal 9"))
         await seat.sees("lost: the child was killed by signal 9")
-        assert seat.main.observation is picture
+        assert seat.observation is picture
         source.say(Status("connected"))
         await seat.sees("simulated, every 1 s")
 
@@ -79,7 +81,7 @@ async def test_another_plan_gets_another_source(desk: Desk) -> None:
         file.write_text(file.read_text().replace("actor: all", "actor: 0-7"))
         await seat.until(lambda: len(desk.sources) == 2, "another source")
         await seat.until(lambda: desk.sources[0].closed, "the first one closed")
-        assert desk.sources[1].plan is seat.main.session.plan
+        assert desk.sources[1].plan is seat.session.plan
     assert desk.sources[1].closed
 
 
@@ -104,7 +106,7 @@ async def test_the_picture_goes_on_under_a_dialog_and_behind_the_yaml(desk: Desk
 
 
 def is_shown(seat: Seat, picture: Observation) -> bool:
-    return seat.main.observation is picture
+    return seat.observation is picture
 
 
 async def test_sorting_by_memory_uses_what_is_seen(desk: Desk, world: World) -> None:
@@ -114,9 +116,9 @@ async def test_sorting_by_memory_uses_what_is_seen(desk: Desk, world: World) -> 
         for index in range(8):
             picture = world.with_device(picture, 0, index, memory_used=1)
         source.deliver(picture)
-        await seat.until(lambda: seat.main.observation is picture)
+        await seat.until(lambda: seat.observation is picture)
         await seat.press("s", "s")
-        assert seat.main.view.order == "memory"
+        assert seat.main.grid.look.order == "memory"
         assert seat.grid.drawing is not None
         assert list(seat.grid.drawing.nodes) == [1, 0]
 
@@ -138,7 +140,7 @@ class CountingDriver(HeadlessDriver):
 
 
 async def test_one_changed_cell_costs_less_than_a_kilobyte(desk: Desk, world: World) -> None:
-    session = Session.open(str(world.samples / "large.yaml"), Wishes())
+    session = Session.open(str(world.samples / "large.yaml"), PlanRequest())
     app = Dashboard(session, desk.options(live=True))
     app.driver_class = CountingDriver
     app.animation_level = "none"
@@ -148,14 +150,14 @@ async def test_one_changed_cell_costs_less_than_a_kilobyte(desk: Desk, world: Wo
         source = desk.sources[0]
         first = world.simulated(source.plan)
         source.deliver(first)
-        await seat.until(lambda: seat.main.observation is first)
+        await seat.until(lambda: seat.observation is first)
         driver = app._driver
         assert isinstance(driver, CountingDriver)
 
         async def cost(observation: Observation) -> int:
             driver.sent.clear()
             source.deliver(observation)
-            await seat.until(lambda: seat.main.observation is observation)
+            await seat.until(lambda: seat.observation is observation)
             await pilot.pause(0.1)
             return len("".join(driver.sent).encode())
 
@@ -166,3 +168,31 @@ async def test_one_changed_cell_costs_less_than_a_kilobyte(desk: Desk, world: Wo
         elsewhere = world.with_device(changed, 900, 3, memory_used=1 * GIB, utilization=3)
         assert await cost(elsewhere) < 512  # nothing but the history under the cursor
         assert await cost(world.with_rank(elsewhere, "actor", 17, state="dead")) < 1024
+
+
+async def test_load_is_shown_whatever_it_is(desk: Desk, world: World) -> None:
+    for size in ((80, 24), (100, 30), (120, 36), (200, 60)):
+        async with desk.open("collocated", size, live=True) as seat:
+            first = world.simulated(desk.sources[-1].plan)
+            loads = (0, 7, 10, 55, 82, 99, 100, 100)
+            for index, load in enumerate(loads):
+                first = world.with_device(first, 0, index, utilization=load)
+            desk.sources[-1].deliver(first)
+            await seat.sees("100%")
+            line = next(line for line in seat.lines if "100%" in line)
+            assert [int(word[:-1]) for word in line.split() if word.endswith("%")] == list(loads), seat.text
+
+
+async def test_a_temperature_alert_marks_the_temperature_and_nothing_else(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", live=True, thresholds=Thresholds(temperature_above=75)) as seat:
+        seen = world.simulated(desk.sources[0].plan)
+        hot = world.with_device(seen, 0, 2, temperature=91, memory_used=33 * GIB)
+        desk.sources[0].deliver(hot)
+        await seat.sees("91°!", "1 alert")
+        drawing = seat.grid.drawing
+        assert drawing is not None
+        styles = {
+            run.text.strip(): run.style for y in range(drawing.height) for run in drawing.line(y) if run.text.strip()
+        }
+        assert styles["91°!"] == WARNING
+        assert not any(style == WARNING for text, style in styles.items() if text != "91°!")

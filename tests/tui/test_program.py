@@ -179,7 +179,7 @@ def test_a_session_with_the_simulated_cluster() -> None:
         desk.sees("node1 · GPU 1")
         desk.press("?")
         desk.sees("Move to the device on the left.")
-        desk.press("q")
+        desk.press("\x1b")
         desk.until(lambda: "Move to the device on the left." not in desk.text, "the help closed")
         desk.press("2")
         desk.sees("rollout,reward: all")
@@ -261,7 +261,7 @@ def test_a_program_that_is_killed_takes_its_child_along() -> None:
 def test_without_a_file_there_is_a_picker() -> None:
     # No other cluster is looked for than one of its own, whatever else runs on this machine.
     with terminal("--address", "local") as desk:
-        desk.sees("open a file", "collocated.yaml")
+        desk.sees("Type to filter", "collocated.yaml")
         desk.press("collocated")
         desk.until(lambda: "heterogeneous.yaml" not in desk.text, "the list filtered")
         desk.press("\r")
@@ -287,17 +287,16 @@ def test_plain_is_plain() -> None:
     assert not styles
 
 
-def test_the_last_density_and_theme_are_remembered(quiet_environment: Path) -> None:
+def test_the_last_theme_and_file_are_remembered(quiet_environment: Path) -> None:
     with terminal(str(SAMPLE)) as desk:
         desk.sees("A15")
-        desk.press("-t")
+        desk.press("t")
         desk.sees("theme placetui-")
         theme = re.search(r"theme (placetui-[a-z-]+)", desk.text)
         assert theme is not None
         desk.press("q")
         assert desk.ends() == 0
     saved = (quiet_environment / "state" / "placetui" / "state.json").read_text()
-    assert '"density": "compact"' in saved
     assert theme[1] in saved
     assert str(SAMPLE) in saved
 

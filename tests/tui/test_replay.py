@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from placetui.document import Wishes
+from placetui.document import PlanRequest
+from placetui.grid import Overlay
 from placetui.observe.model import Observation, ProcessSample
-from placetui.observe.playback import Recording
-from placetui.observe.recording import Recorder
-from placetui.observe.replay import Replays
+from placetui.observe.recording.reader import Recording
+from placetui.observe.recording.replay import Replays
+from placetui.observe.recording.writer import Recorder
 from placetui.tui.app import Dashboard
-from placetui.tui.live import ObservationOverlay
 from placetui.tui.session import Session
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ GIB = 1 << 30
 
 async def test_a_recording_is_shown_and_stepped_through(desk: Desk, world: World) -> None:
     file = desk.copy("collocated")
-    session = replace(Session.open(str(file), Wishes()), file=file.name)
+    session = replace(Session.open(str(file), PlanRequest()), file=file.name)
     pictures = [replace(world.simulated(session.plan, seconds), time=1e9 + seconds) for seconds in range(5, 15)]
     path = desk.folder / "recording"
     with Recorder(path) as recorder:
@@ -35,49 +35,38 @@ async def test_a_recording_is_shown_and_stepped_through(desk: Desk, world: World
     app = Dashboard(session, replace(desk.options(), source_for=replays))
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
         seat = world.seat(app, pilot)
-        await seat.until(lambda: app.main is not None and app.main.observation is not None, "the first picture")
+        await seat.until(lambda: app.main is not None and app.main.picture.observation is not None, "the first picture")
         await seat.sees("replay ", "/10 ")
         assert any("the recording is cut off after" in toast for toast in seat.toasts)
         source = replays.latest
         assert source is not None
         source.step(-100)
         source.step(4)
-        await seat.until(lambda: seat.main.observation == replace(pictures[4], source="replay"), "the fifth picture")
+        await seat.until(lambda: seat.observation == replace(pictures[4], source="replay"), "the fifth picture")
         assert source.paused
 
 
 def test_a_device_with_drift_is_marked(desk: Desk, world: World) -> None:
-    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    plan = Session.open(str(desk.copy("collocated")), PlanRequest()).plan
     seen = world.simulated(plan, 20)
-    calm = ObservationOverlay(plan, seen)
-    live = calm.device(0, 1)
-    assert live is not None
-    assert not live.alert
+    calm = Overlay(plan, seen)
+    assert not calm.is_marked(0, 1)
     device = seen.nodes[0].devices[1]
     foreign = ProcessSample(4242, GIB, command="python mine.py")
     odd = world.with_device(seen, 0, 1, processes=(*device.processes, foreign))
-    overlay = ObservationOverlay(plan, odd).after(calm)
-    marked = {
-        (node.rank, index)
-        for node in plan.nodes
-        for index in range(node.gpus)
-        if (live := overlay.device(node.rank, index)) is not None and live.alert
-    }
-    assert marked == {(0, 1)}
+    overlay = Overlay(plan, odd, earlier=calm)
+    assert overlay.marked == {(0, 1)}
     assert [one.kind for one in overlay.drift] == ["foreign_process"]
 
 
 def test_a_device_that_is_not_there_is_marked_and_a_dead_rank_has_its_own_sign(desk: Desk, world: World) -> None:
-    plan = Session.open(str(desk.copy("collocated")), Wishes()).plan
+    plan = Session.open(str(desk.copy("collocated")), PlanRequest()).plan
     seen = world.simulated(plan, 20)
     node = seen.nodes[0]
     fewer = replace(seen, nodes=(replace(node, devices=node.devices[:-1]), *seen.nodes[1:]))
-    live = ObservationOverlay(plan, fewer).device(0, len(node.devices) - 1)
-    assert live is not None
-    assert live.alert
-    dead = ObservationOverlay(plan, world.with_rank(seen, "actor", 0, state="dead")).device(0, 0)
-    assert dead is not None
-    assert (dead.state, dead.alert) == ("dead", False)
+    assert Overlay(plan, fewer).is_marked(0, len(node.devices) - 1)
+    dead = Overlay(plan, world.with_rank(seen, "actor", 0, state="dead"))
+    assert (dead.state_on(0, 0), dead.is_marked(0, 0)) == ("dead", False)
 
 
 # Keys of a recording
@@ -86,7 +75,7 @@ def test_a_device_that_is_not_there_is_marked_and_a_dead_rank_has_its_own_sign(d
 def recorded(desk: Desk, world: World, cut: int = 0) -> tuple[Session, Replays, list[Observation]]:
     """Ten looks, a second apart but for a minute in the middle."""
     file = desk.copy("collocated")
-    session = replace(Session.open(str(file), Wishes()), file=file.name)
+    session = replace(Session.open(str(file), PlanRequest()), file=file.name)
     moments = [*range(5), *range(64, 69)]
     pictures = [replace(world.simulated(session.plan, 5 + seconds), time=1e9 + seconds) for seconds in moments]
     path = desk.folder / "recording"
@@ -107,12 +96,12 @@ async def replaying(
     app.animation_level = "none"
     async with app.run_test(size=size, notifications=True) as pilot:
         seat = world.seat(app, pilot)
-        await seat.until(lambda: app.main is not None and app.main.observation is not None, "the first picture")
+        await seat.until(lambda: app.main is not None and app.main.picture.observation is not None, "the first picture")
         yield seat
 
 
 async def at(seat: Seat, picture: Observation) -> None:
-    await seat.until(lambda: seat.main.observation == replace(picture, source="replay"), "that picture")
+    await seat.until(lambda: seat.observation == replace(picture, source="replay"), "that picture")
 
 
 async def test_action_step_on(desk: Desk, world: World) -> None:
@@ -160,7 +149,7 @@ async def test_action_seek(desk: Desk, world: World) -> None:
         await at(seat, pictures[6])
         await seat.press("T", "x", "enter")
         assert "`x` is no place in a recording" in seat.toasts[-1]
-        assert seat.main.observation == replace(pictures[6], source="replay")
+        assert seat.observation == replace(pictures[6], source="replay")
     async with desk.open("collocated", live=True) as seat:
         await seat.press("T")
         assert "nothing is replayed" in seat.toasts[-1]
@@ -176,9 +165,9 @@ async def test_a_recording_that_was_cut_off_says_so_where_it_stands(desk: Desk, 
 async def test_a_recording_without_a_file_is_shown_as_it_is(desk: Desk, world: World) -> None:
     session, replays, _ = recorded(desk, world)
     async with replaying(desk, world, None, replays) as seat:
-        await seat.sees("as it is", "replay ", "A actor", "O rollout")
+        await seat.sees("as it is", "replay ", "A actor", "R rollout")
         assert "fine" in seat.status
-        shown = seat.main.session.plan
+        shown = seat.session.plan
         assert {name: one.world_size for name, one in shown.components.items()} == {
             name: one.world_size for name, one in session.plan.components.items()
         }

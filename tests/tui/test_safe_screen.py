@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from placetui.observe.ports import Status
-from placetui.tui.safe_filter import harmless
+from placetui.tui.terminal.filters import harmless
 from tests.tui.monkey import Painted
 
 if TYPE_CHECKING:

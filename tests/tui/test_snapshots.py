@@ -94,7 +94,7 @@ async def test_a_launch(desk: Desk, snapshots: Snapshots, size: tuple[int, int])
     async with desk.open("disaggregated", size, operations=operations, write=True) as seat:
         await seat.press("L", "enter")
         await seat.until(lambda: operations.asked("up"))
-        operations.of("up").check(seat.main.session.plan)
+        operations.of("up").check(seat.session.plan)
         await seat.sees("do not launch")
         snapshots.same(f"launch-{size[0]}x{size[1]}", await seat.svg())
 
@@ -104,14 +104,14 @@ async def test_a_launch_in_the_grid(desk: Desk, snapshots: Snapshots) -> None:
     async with desk.open("collocated", (100, 30), operations=operations, write=True) as seat:
         await seat.press("L", "enter")
         await seat.until(lambda: operations.asked("up"))
-        up, plan = operations.of("up"), seat.main.session.plan
+        up, plan = operations.of("up"), seat.session.plan
         up.check(plan)
         await seat.sees("do not launch")
-        await seat.press("y")
+        await seat.press("ctrl+l")
         up.reserve()
         up.start(plan, "starting")
         up.tell(step="launch", component="actor", rank=0, state="alive")
-        await seat.sees("1 of 48 alive", "A0●", "A1◔")
+        await seat.sees("1/48 ranks alive", "LAUNCH 1/48")
         snapshots.same("launching", await seat.svg())
 
 

@@ -19,7 +19,7 @@ from textual.pilot import Pilot
 
 from placetui.bridge.client import Bridge
 from placetui.bridge.source import simulated_source
-from placetui.document import Document, Wishes, plan_document
+from placetui.document import Document, PlanRequest, plan_document
 from placetui.placement.topology import Node
 from placetui.tui.app import Options
 from placetui.tui.session import Session
@@ -91,7 +91,7 @@ def test_a_storm_of_resizes_leaves_no_torn_screen(folder: Path, resizes: int) ->
 
     async def storm() -> None:
         random = Random(5)
-        session = Session.open(str(SAMPLES / "heterogeneous.yaml"), Wishes())
+        session = Session.open(str(SAMPLES / "heterogeneous.yaml"), PlanRequest())
         app = Painted(session, Options(source_for=source_for, user_themes=folder), SIZES[0])
         async with app.run_test(size=SIZES[0]) as pilot:
             for number in range(resizes):
@@ -132,7 +132,7 @@ def test_edit_undo_save_again_and_again(folder: Path, cycles: int) -> None:
             await pilot.pause(0.01)
 
     async def work() -> None:
-        session = Session.open(str(file), Wishes())
+        session = Session.open(str(file), PlanRequest())
         app = Painted(session, Options(write=True, user_themes=folder / "none"), (100, 30))
         before = (0, 0, 0)
         async with app.run_test(size=(100, 30), notifications=True) as pilot:
@@ -159,22 +159,22 @@ def test_edit_undo_save_again_and_again(folder: Path, cycles: int) -> None:
 )
 def test_four_thousand_nodes_live(folder: Path, seconds: int, record_property: Any) -> None:
     """Memory stays flat, and the dashboard needs a fraction of a core however long it runs."""
-    wishes = Wishes(nodes=(Node(8),) * 4096)
+    plan_request = PlanRequest(nodes=(Node(8),) * 4096)
     file = folder / "large.yaml"
     file.write_text(LARGE)
     figures: dict[str, float] = {}
 
     async def watch() -> None:
         document = Document.from_file(str(file))
-        assert plan_document(document, wishes).components
+        assert plan_document(document, plan_request).components
         with Bridge(folder / "logs") as bridge:
             options = Options(source_for=partial(simulated_source, bridge), user_themes=folder / "none")
-            app = Painted(Session.open(str(file), wishes), options, (160, 48))
+            app = Painted(Session.open(str(file), plan_request), options, (160, 48))
             async with app.run_test(size=(160, 48)) as pilot:
                 main = app.main
                 assert main is not None
                 end = time.monotonic() + 60
-                while main.observation is None:
+                while main.picture.observation is None:
                     assert time.monotonic() < end, "no news"
                     await pilot.pause(0.1)
                 await pilot.pause(5)
@@ -182,14 +182,14 @@ def test_four_thousand_nodes_live(folder: Path, seconds: int, record_property: A
                 keys = ["down", "pagedown", "minus", "plus", "end", "home", "pageup"]
                 spent: list[float] = []
                 news = 0
-                seen = main.observation
+                seen = main.picture.observation
                 while time.monotonic() - start < seconds:
                     begun = time.process_time()
                     await pilot.press(keys[int(time.monotonic()) % len(keys)])
                     spent.append(time.process_time() - begun)
                     await pilot.pause(0.5)
-                    if main.observation is not seen:
-                        seen, news = main.observation, news + 1
+                    if main.picture.observation is not seen:
+                        seen, news = main.picture.observation, news + 1
                 passed = time.monotonic() - start
                 figures.update(
                     seconds=round(passed),

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
-from placetui.document import Wishes
+from placetui.document import PlanRequest
 from placetui.observe.alerts import Thresholds
 from placetui.observe.model import BundleState, Claim, GroupState, Observation, ProcessSample
 from placetui.placement.topology import Node
 from placetui.tui.app import Dashboard
-from placetui.tui.screens.details import DetailsScreen
+from placetui.tui.dialogs.details import DetailsScreen
+from placetui.tui.panes.table import TablePane
 from placetui.tui.session import Session
 from placetui.tui.widgets.status_bar import StatusBar
-from placetui.tui.widgets.table_view import TableView
 
 if TYPE_CHECKING:
     from tests.tui.conftest import Desk, Seat, World
@@ -38,11 +38,11 @@ def crowded(world: World, observation: Observation) -> Observation:
 async def watch(desk: Desk, seat: Seat, world: World) -> Observation:
     observation = crowded(world, world.simulated(desk.sources[0].plan))
     desk.sources[0].deliver(observation)
-    await seat.until(lambda: seat.main.observation is observation)
+    await seat.until(lambda: seat.observation is observation)
     return observation
 
 
-def table(seat: Seat) -> TableView:
+def table(seat: Seat) -> TablePane:
     found = seat.main.table
     assert found is not None
     return found
@@ -92,7 +92,7 @@ async def test_a_reason_that_is_too_long_says_that_it_goes_on(desk: Desk, world:
         await seat.sees("1 drift")
 
         def cut(row: str) -> bool:
-            return any(row in line and "killed" in line and line.rstrip().endswith("…") for line in seat.lines)
+            return any(row in line and "killed" in line and line.rstrip(" │").endswith("…") for line in seat.lines)
 
         await seat.press("4")
         await seat.find("rollout:3")
@@ -133,7 +133,7 @@ async def test_the_cursor_stays_on_its_process_while_others_come_and_go(desk: De
     async with desk.open("collocated", live=True) as seat:
         seen = await watch(desk, seat, world)
         await seat.press("3", "s", "s", "s", "s")  # by memory
-        assert seat.main.looking["processes"].sorting.column == "memory"
+        assert table(seat).looking["processes"].sorting.column == "memory"
         await seat.press("down", "down", "down")
         chosen = table(seat).row
         other = seen.nodes[1].devices[7]
@@ -153,18 +153,16 @@ async def test_the_cursor_stays_on_its_process_while_others_come_and_go(desk: De
         without = tuple(one for one in device.processes if one.pid != chosen.pid)
         desk.sources[0].deliver(world.with_device(seen, chosen.node.rank, chosen.device.index, processes=without))
         await seat.until(lambda: table(seat).row.pid != chosen.pid)
-        assert table(seat).cursor == min(place, len(table(seat).table.rows) - 1)  # type: ignore[union-attr]
+        assert table(seat).cursor == min(place, len(table(seat).content.rows) - 1)  # type: ignore[union-attr]
 
 
 async def test_action_reverse(desk: Desk, world: World) -> None:
     async with desk.open("collocated", live=True) as seat:
-        await seat.press("S")
-        assert "only tables" in seat.toasts[-1]
         await watch(desk, seat, world)
         await seat.press("3", "S")
         await seat.sees("node▼")
-        assert table(seat).table is not None
-        first = table(seat).table.rows[0]  # type: ignore[union-attr]
+        assert table(seat).content is not None
+        first = table(seat).content.rows[0]  # type: ignore[union-attr]
         assert (first.node.rank, first.device.index) == (1, 7)
 
 
@@ -173,16 +171,16 @@ async def test_a_click_on_a_title_sorts_and_on_a_row_moves(desk: Desk, world: Wo
         await watch(desk, seat, world)
         await seat.press("3")
         view = table(seat)
-        assert view.table is not None
-        memory = next(slot.x for slot in view.table.pen.slots if slot.column.name == "memory")
-        await seat.pilot.click(TableView, offset=(memory + 4, 1))
+        assert view.content is not None
+        memory = next(slot.x for slot in view.content.pen.slots if slot.column.name == "memory")
+        await seat.pilot.click(TablePane, offset=(memory + 4, 1))
         await seat.sees("memory▼")
-        await seat.pilot.click(TableView, offset=(memory + 4, 1))
+        await seat.pilot.click(TablePane, offset=(memory + 4, 1))
         await seat.sees("memory▲")
-        await seat.pilot.click(TableView, offset=(3, 2 + 4))
+        await seat.pilot.click(TablePane, offset=(3, 2 + 4))
         await seat.until(lambda: table(seat).cursor == 4)
         row = view.row
-        await seat.pilot.click(TableView, offset=(3, 2 + 4), times=2)
+        await seat.pilot.click(TablePane, offset=(3, 2 + 4), times=2)
         await seat.until(lambda: seat.main.table is None, "the grid")
         assert seat.cursor == (row.node.rank, "gpu", row.device.index)
 
@@ -191,9 +189,9 @@ async def test_a_click_on_the_count_shows_what_is_counted(desk: Desk, world: Wor
     async with desk.open("collocated", live=True) as seat:
         await watch(desk, seat, world)
         await seat.until(lambda: "2 drift" in seat.status, "the count")
-        await seat.pilot.click(StatusBar, offset=(40, 0))
+        await seat.pilot.click(StatusBar, offset=(30, 0))
         assert seat.main.table is None
-        await seat.pilot.click(StatusBar, offset=(115, 0))
+        await seat.pilot.click(StatusBar, offset=(seat.lines[0].index("2 drift"), 0))
         await seat.sees("drift: 2   0 alerts")
 
 
@@ -210,7 +208,7 @@ async def test_a_filter_is_followed_while_it_is_written_and_forgotten_by_escape(
         assert "did you mean `kind`?" in seat.toasts[-1]
         await seat.sees("filter eve: 1")
         await seat.find("nobody has this")
-        await seat.sees("nothing matches `nobody has this`: escape forgets it")
+        await seat.sees("nothing matches `nobody has this`: escape clears it")
         await seat.press("escape")
         await seat.sees("processes: 50")
         await seat.press("slash", "e", "escape", "down")  # thinks better of it, and goes on
@@ -236,7 +234,7 @@ async def test_moving_in_a_table(desk: Desk, world: World) -> None:
         before = seat.cursor
         await seat.press("a", "delete", "plus")  # what is done to the grid is not done here
         assert seat.main.table is not None
-        assert (seat.cursor, seat.main.editor.dirty, seat.density()) == (before, False, "full")
+        assert (seat.cursor, seat.editor.dirty, seat.density()) == (before, False, "tile")
         await seat.press("d")
         assert seat.shows(DetailsScreen)
 
@@ -264,14 +262,14 @@ async def test_only_rows_that_changed_are_painted(desk: Desk, world: World) -> N
         painted.clear()
         later = world.with_device(seen, 1, 7, memory_used=GIB)
         desk.sources[0].deliver(world.with_device(later, 0, 1, processes=more))
-        await seat.until(lambda: seat.main.observation is not None and seat.main.observation.nodes[1] is later.nodes[1])
+        await seat.until(lambda: seat.observation is not None and seat.observation.nodes[1] is later.nodes[1])
         assert painted == []
 
 
 async def test_eight_thousand_gpus_with_three_processes_each_stay_quick(desk: Desk, world: World) -> None:
     nodes = 1024
     text = f"cluster:\n  num_nodes: {nodes}\n  component_placement:\n    actor: all\n    rollout,env: all\n"
-    session = Session.of_text("large.yaml", text, Wishes(nodes=(Node(8),) * nodes))
+    session = Session.of_text("large.yaml", text, PlanRequest(nodes=(Node(8),) * nodes))
     app = Dashboard(session, desk.options(live=True))
     app.animation_level = "none"
     async with app.run_test(size=(140, 44)) as pilot:
@@ -279,7 +277,7 @@ async def test_eight_thousand_gpus_with_three_processes_each_stay_quick(desk: De
         await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None)
         seen = world.simulated(desk.sources[0].plan)
         desk.sources[0].deliver(seen)
-        await seat.until(lambda: seat.main.observation is seen)
+        await seat.until(lambda: seat.observation is seen)
         await seat.press("3")
         await seat.sees("processes: 24576")
         await seat.press("G", "s", "s", "s", "s")
@@ -290,9 +288,21 @@ async def test_eight_thousand_gpus_with_three_processes_each_stay_quick(desk: De
             nodes_now[rank] = replace(nodes_now[rank], cpu_percent=77.0)
         changed = replace(seen, time=seen.time + 1, nodes=tuple(nodes_now))
         before = time.process_time()
-        seat.main.show_observation(changed)
+        seat.main.observe(changed)
         spent = time.process_time() - before
         assert table(seat).row.key == row.key
         # A tenth of a second is what it should take; machines that test are slower and busy.
         assert spent < 1.0
         await asyncio.sleep(0)
+
+
+async def test_action_view_events(desk: Desk, world: World) -> None:
+    """What happened is listed with its time, the latest first, and leads to its place."""
+    async with desk.open("collocated", live=True) as seat:
+        seen = await watch(desk, seat, world)
+        await seat.press("7")
+        await seat.sees("events: 0", "nothing has happened")
+        desk.sources[0].deliver(world.with_rank(seen, "actor", 9, state="dead", reason="killed"))
+        await seat.sees("events: 1", "rank died", "actor:9")
+        await seat.press("1", "7", "enter")
+        assert seat.cursor == (1, "gpu", 1)

@@ -36,13 +36,14 @@ def test_every_field_of_a_theme_is_used(tmp_path: Path) -> None:
         + "warning: hsl(10,50%,50%)\nerror: '#f00'\nsuccess: '#0f0'\n"
         + "foreground: black\nbackground: white\nsurface: '#eeeeee'\npanel: '#dddddd'\n"
         + "boost: '#00000010'\nluminosity_spread: 0.2\ntext_alpha: 1\n"
-        + "variables:\n  component-0: teal\n  border: '#fff 30%'\n  text: auto 90%\n  link-style: bold not underline\n",
+        + "variables:\n  component-actor: teal\n"
+        + "  border: '#fff 30%'\n  text: auto 90%\n  link-style: bold not underline\n",
     )
     assert problems == []
     assert theme is not None
     assert (theme.dark, theme.background, theme.panel, theme.luminosity_spread) == (False, "white", "#dddddd", 0.2)
     assert theme.variables == {
-        "component-0": "teal",
+        "component-actor": "teal",
         "border": "#fff 30%",
         "text": "auto 90%",
         "link-style": "bold not underline",
@@ -65,7 +66,7 @@ def test_every_field_of_a_theme_is_used(tmp_path: Path) -> None:
         (f"{GOOD}text_alpha: 2\n", 3, 13, "`text_alpha` is not a number from 0 to 1"),
         (f"{GOOD}variables: [red]\n", 3, 12, "`variables` is not a mapping of names to colours"),
         (f"{GOOD}variables:\n  component-9: red\n", 4, 3, "a theme has no variable `component-9`"),
-        (f"{GOOD}variables:\n  component-1: auto 20%\n", 4, 16, "`component-1: auto 20%` is not a colour"),
+        (f"{GOOD}variables:\n  component-rollout: auto 20%\n", 4, 22, "`component-rollout: auto 20%` is not a colour"),
         (f"{GOOD}variables:\n  border: bleu 20%\n", 4, 11, "`border: bleu` is not a colour"),
         (f"{GOOD}variables:\n  link-style: loud\n", 4, 15, "`link-style` is not a text style"),
         (f"{GOOD}variables:\n  link-style:\n", 4, 14, "`link-style` is not a text style"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from textual.notifications import Notify
 from textual.widgets._toast import Toast
 
-from placetui.tui.toasts import LEAST, Notice
+from placetui.tui.terminal.toasts import LEAST, Notice
 
 if TYPE_CHECKING:
     from tests.tui.conftest import Desk

@@ -45,7 +45,7 @@ def test_the_dashboard_works(in_browser: Play, served: Callable[..., Served]) ->
         page = await browser.open()
         await page.size(1200, 800)
         await page.go(server.url)
-        await page.sees("collocated.yaml", "(read-only)", "node0 · GPU 0", "A15")
+        await page.sees("collocated.yaml", "read-only", "node0 · GPU 0", "A15")
         wide = page.screen.columns
 
         # The token is gone from the address, scripts cannot read it, and nobody else is asked for anything.
@@ -58,7 +58,7 @@ def test_the_dashboard_works(in_browser: Play, served: Callable[..., Served]) ->
 
         before = await page.picture()
         await page.click(*place_of(page, "A10"))
-        await page.sees("node1 · GPU 2", "actor rank 10")
+        await page.sees("node1 · GPU 2", "actor 10")
         await page.until(lambda: server.dashboards(), "a dashboard")
         assert await page.picture() != before
 

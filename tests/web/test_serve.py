@@ -57,7 +57,7 @@ def test_a_port_that_is_taken_is_a_sentence() -> None:
         port = taken.getsockname()[1]
         done = run(SAMPLE, "--port", str(port))
     assert done.returncode == 2
-    assert f"somebody else listens on port {port} of 127.0.0.1" in done.stderr
+    assert f"port {port} of 127.0.0.1 is in use" in done.stderr
     assert "--port 0" in done.stderr
 
 
@@ -65,8 +65,8 @@ def test_a_port_that_is_taken_is_a_sentence() -> None:
     ("more", "sentence"),
     [
         (["--port", "99999"], "cannot listen on port 99999"),
-        (["--host", "203.0.113.7"], "`203.0.113.7` is no address of this machine"),
-        (["--host", "no.such.host.invalid"], "there is no host `no.such.host.invalid`"),
+        (["--host", "203.0.113.7"], "`203.0.113.7` is not an address of this machine"),
+        (["--host", "no.such.host.invalid"], "unknown host `no.such.host.invalid`"),
     ],
 )
 def test_what_cannot_be_listened_on_is_a_sentence(more: list[str], sentence: str) -> None:
@@ -83,11 +83,11 @@ def test_others_may_reach_it_only_if_that_is_said_and_then_it_warns(served: Call
     assert listens_on(opened) == {"00000000"}
     code, said = closed.end()
     assert code == 0
-    assert "may look, not change anything" in said
+    assert "can look, but not change anything" in said
     assert "encrypted" not in said
     code, said = opened.end(signal.SIGTERM)
     assert code == 0
-    assert "may edit and launch" in said
+    assert "can edit and launch" in said
     assert "0.0.0.0 can be reached by others, and nothing is encrypted" in said
     assert opened.token not in said
 

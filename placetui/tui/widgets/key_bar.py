@@ -1,100 +1,115 @@
-"""The bottom line: the keys that are useful now. One widget; Textual's footer mounts one per key."""
+"""The bottom line: what it is about, then the keys that are useful now. One widget, not one per key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
 
+from rich.cells import cell_len
+from rich.style import Style as RichStyle
 from rich.text import Text
 from textual import events
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from placetui.tui.actions import ACTIONS, Action, key_names
+from placetui.tui.actions import BY_ID, Context, availability, footer, key_names
 
-KEPT = 2
-"""Entries at the end that stay in narrow terminals: help and quit."""
 
-WHILE_WRITING = {"undo": "undo", "redo": "redo", "clear": "back to the grid", "save": "save"}
-"""What can be done while all letters go into a text, and what it is called there."""
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """What the keys are about: `W10 ✗`, `EDIT rollout`."""
 
-IN_TABLES = {
-    "jump": "to grid",
-    "find": "filter",
-    "sort": "sort",
-    "view_processes": "processes",
-    "view_ranks": "ranks",
-    "view_drift": "drift",
-    "view_groups": "groups",
-    "view_plan": "grid",
-    "reverse": "reverse",
-    "details": "details",
-    "help": "help",
-    "quit": "quit",
-}
-"""The same for tables, the most useful first."""
+    text: str = ""
+    style: RichStyle = field(default_factory=RichStyle.null)
+
+
+class KeyHint(NamedTuple):
+    """A key as the bottom line names it."""
+
+    key: str
+    label: str
+    action: str = ""
+    """What a click does; empty: nothing."""
+
+    ready: bool = True
+
+    @property
+    def width(self) -> int:
+        return cell_len(self.key) + cell_len(self.label) + 5 if self.key else 3
+
+
+DIVIDER = KeyHint("", "")
 
 
 class KeyBar(Widget):
-    """Keys and labels of the actions marked for it; a click does what the key does."""
+    """Keys and labels of the actions that are useful in a view; a click does what the key does."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key", "key-bar--label"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key", "key-bar--label", "key-bar--disabled", "key-bar--chip"}
 
-    showing: reactive[str] = reactive("grid")
-    """Which view is open, for keys that are of use there; `text` is one that is written in."""
+    context: reactive[Context] = reactive(Context("grid"))
+    chip: reactive[Chip] = reactive(Chip())
+    hints: reactive[Sequence[KeyHint] | None] = reactive(None)
+    """Keys of something that is no view, as a dialog; None: those of the view."""
 
     def __init__(self, rebound: Mapping[str, str], ascii: bool) -> None:
         super().__init__()
         self._rebound = rebound
         self._ascii = ascii
 
-    def _entries(self) -> Iterator[tuple[Action, str]]:
-        shown = []
-        if self.showing == "table":
-            known = {action.id: action for action in ACTIONS}
-            for name, label in IN_TABLES.items():
-                action = replace(known[name], label=label)
-                shown.append((action, next(key_names(action, self._rebound, self._ascii))))
-        for action in ACTIONS if self.showing != "table" else ():
-            if self.showing == "text":
-                if action.id in WHILE_WRITING:
-                    names = list(key_names(action, self._rebound, self._ascii))
-                    key = next((name for name in names if len(name) > 1), names[0])
-                    shown.append((replace(action, label=WHILE_WRITING[action.id]), key))
-                continue
-            useful = (action.footer and action.where != "grid") or action.id == "view_plan"
-            if action.footer if self.showing == "grid" else useful:
-                shown.append((action, next(key_names(action, self._rebound, self._ascii))))
-        # Whoever has little room needs the way to the help, which stands at the end, more than the rest.
-        last = shown[-KEPT:]
-        room = self.size.width - sum(map(_width, last))
-        for entry in shown[:-KEPT]:
-            room -= _width(entry)
-            if room >= 0:
-                yield entry
-        yield from last
+    def _entries(self) -> Iterator[tuple[int, KeyHint]]:
+        """Keys and where they stand, as far as there is room; what does not fit is dropped from the right."""
+        *shown, last = self.hints or list(self._of_view())
+        x = cell_len(self.chip.text) + 3 if self.chip.text else 0
+        end = self.size.width - last.width + 1
+        for hint in shown:
+            if x + hint.width > end:
+                break
+            yield x, hint
+            x += hint.width
+        yield max(x, end), last
+
+    def _of_view(self) -> Iterator[KeyHint]:
+        view = self.context.view
+        for number, group in enumerate(footer(self.context)):
+            hints = []
+            for names, label in group:
+                actions = [BY_ID[name] for name in names.split("+")]
+                ready = availability(actions[0], self.context)
+                if ready is not False:
+                    keys = " ".join(self._key(action.id) for action in actions)
+                    hints.append(KeyHint(keys, label or actions[0].label_in(view), actions[0].id, bool(ready)))
+            if number and hints and label != "keys":
+                yield DIVIDER
+            yield from hints
+
+    def _key(self, name: str) -> str:
+        names = list(key_names(BY_ID[name], self._rebound, self._ascii))
+        if self.context.view == "text":  # letters go into the text
+            return next((name for name in names if len(name) > 1), names[0])
+        return names[0]
 
     def render(self) -> Text:
         """The line."""
         key_style = self.get_component_rich_style("key-bar--key", partial=True)
         label_style = self.get_component_rich_style("key-bar--label", partial=True)
+        disabled = self.get_component_rich_style("key-bar--disabled", partial=True)
         text = Text(no_wrap=True, end="")
-        for action, key in self._entries():
-            text.append(f" {key}", key_style)
-            text.append(f" {action.label} ", label_style)
+        if self.chip.text:
+            chip = self.get_component_rich_style("key-bar--chip", partial=True) + self.chip.style
+            text.append(f" {self.chip.text} ", chip)
+        for x, hint in self._entries():
+            text.append(" " * (x - text.cell_len))
+            if not hint.key:
+                text.append("| " if self._ascii else "│ ", disabled)
+                continue
+            text.append(f" {hint.key} ", key_style if hint.ready else disabled)
+            text.append(f" {hint.label} ", label_style if hint.ready else disabled)
         return text
 
     async def on_click(self, event: events.Click) -> None:
         """Do what is written under the mouse."""
-        x = 0
-        for action, key in self._entries():
-            x += _width((action, key))
-            if event.x < x:
-                await self.run_action(f"{action.target}.{action.id}")
+        for x, hint in self._entries():
+            if x <= event.x < x + hint.width and hint.action:
+                await self.run_action(hint.action if "(" in hint.action else f"app.act({hint.action!r})")
                 return
-
-
-def _width(entry: tuple[Action, str]) -> int:
-    action, key = entry
-    return len(key) + len(action.label) + 3

@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input, Static
+
+from placetui.tui.messages import RuleCancelled, RuleDone, RuleTyped
 
 
 class RuleBar(Horizontal):
     """A label, the rule, and what it gives or why it does not."""
-
-    @dataclass
-    class Typed(Message):
-        """The rule reads otherwise now; only the latest reading counts."""
-
-        component: str
-        text: str
-
-        def can_replace(self, message: Message) -> bool:
-            return isinstance(message, RuleBar.Typed)
-
-    @dataclass
-    class Done(Message):
-        """The user is content."""
-
-        component: str
-        text: str
-
-    @dataclass
-    class Cancelled(Message):
-        """The user thinks better of it."""
-
-    component = ""
 
     def compose(self) -> ComposeResult:
         yield Static("", id="rule-name")
@@ -49,14 +25,13 @@ class RuleBar(Horizontal):
 
     def edit(self, component: str, text: str) -> None:
         """Open the line on a rule."""
-        self.component = component
         self.query_one("#rule-name", Static).update(Content(f"{component}: "))
         self.display = True
         field = self.query_one(Input)
         with self.prevent(Input.Changed):
             field.value = text
         field.cursor_position = len(text)
-        self.say("enter takes it, escape leaves it as it was")
+        self.say("Enter: apply · Esc: cancel")
         field.focus()
 
     def say(self, words: str, *, wrong: bool = False) -> None:
@@ -70,20 +45,18 @@ class RuleBar(Horizontal):
         """The rule as it reads now."""
         return self.query_one(Input).value
 
-    def close(self) -> None:
-        """Hide the line."""
-        self.display = False
-
-    def on_input_changed(self, event: Input.Changed) -> None:
+    @on(Input.Changed)
+    def _changed(self, event: Input.Changed) -> None:
         event.stop()
         if self.display:
-            self.post_message(self.Typed(self.component, event.value))
+            self.post_message(RuleTyped(event.value))
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self.post_message(self.Done(self.component, event.value))
+        self.post_message(RuleDone())
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "escape" and self.display:
             event.stop()
-            self.post_message(self.Cancelled())
+            self.post_message(RuleCancelled())

@@ -1,22 +1,37 @@
-"""The top line: what is open, what it is drawn on, what is wrong with it."""
+"""The top line: what is open, what it is drawn on, what is wrong with it, and the totals of the cluster."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import events
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from placetui.grid import cell_width, clean
-from placetui.grid.text import cut
+from placetui.grid import Run, Style, clean
+from placetui.grid.look.glyphs import glyphs
+from placetui.grid.look.meters import gradient
+from placetui.grid.look.style import ERROR, MUTED, NAME, OK, TEXT, WARNING
+from placetui.grid.look.text import cut
+from placetui.grid.marks import ROLES
+from placetui.observe.totals import Totals
+from placetui.placement.wording import GIB, count
+from placetui.tui.themes import GridPalette
+
+STRIPES = tuple(ROLES.index(role) for role in ("actor", "rollout", "reward"))
+"""Hues of the name."""
+
+METER = 7
+"""Columns of a meter."""
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class TopLine:
     """What the top line says."""
 
     file: str = ""
@@ -24,14 +39,16 @@ class Status:
     """`2 nodes × 8 GPUs (assumed)`."""
 
     mode: str = ""
-    access: str = ""
-    """Whether the opened file can be changed, or everything is a what-if."""
-
     marks: tuple[str, ...] = ()
-    """Words that must not be missed: `old`, `tried`, `filtered`."""
+    """Words that must not be missed: `edited`, `what if`, `OLD`."""
 
-    live: str = ""
-    live_ok: bool = True
+    totals: Totals | None = None
+    ranks: int = 0
+    """As planned."""
+
+    gpus: tuple[int, int] = (0, 0)
+    """Planned GPUs with somebody on them, and all."""
+
     drift: int = 0
     """Differences between plan and reality."""
 
@@ -43,82 +60,142 @@ class Status:
     ascii: bool = False
 
 
+class Part(NamedTuple):
+    """Something at the right of the top line."""
+
+    weight: int
+    """Parts of the largest weight are left out first."""
+
+    runs: tuple[Run, ...]
+    action: str = ""
+    """What a click on it does."""
+
+    @property
+    def width(self) -> int:
+        return sum(cell_len(run.text) for run in self.runs) + 2
+
+
 class StatusBar(Widget):
-    """One line, most telling parts first; what does not fit is left out from the middle."""
+    """One line; what does not fit is left out, the least telling first."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "status-bar--name",
-        "status-bar--file",
-        "status-bar--mark",
-        "status-bar--error",
-        "status-bar--ok",
-        "status-bar--muted",
-    }
-
-    status: reactive[Status] = reactive(Status())
+    status: reactive[TopLine] = reactive(TopLine())
+    palette: reactive[GridPalette | None] = reactive(None)
 
     def render(self) -> Text:
         """The line."""
         status, width = self.status, self.size.width
-        left, right = self._left(status, status.file), self._right(status)
-        middles = [self._middle(status, drop) for drop in ((), ("mode",), ("mode", "topology"))]
-        fitting = [text for text in middles if left.cell_len + text.cell_len + right.cell_len + 2 <= width]
-        middle = fitting[0] if fitting else Text()
-        if not fitting:
-            # The end of a path tells more than its start, what runs more than its folders, and what must not be missed
-            # more than anything.
-            room = cell_width(status.file) - (left.cell_len + right.cell_len + 1 - width)
-            least = min(cell_width(status.file), cell_width(os.path.basename(status.file)) + 1)
-            live = middles[-1]
-            if room - live.cell_len >= least:
-                middle = live
-            elif not status.live_ok:
-                middle = live
-                middle.truncate(max(0, room - least))
-            room -= middle.cell_len
-            short = cut(status.file, max(1, room), keep="end", ellipsis=".." if status.ascii else "…")
-            left = self._left(status, short)
-            left.truncate(max(8, width - right.cell_len - middle.cell_len - 1))
-        room = width - left.cell_len - right.cell_len - middle.cell_len
-        return Text.assemble(left, middle, " " * max(1, room), right, no_wrap=True, end="")
+        head, tail = self._head(status), self._tail(status)
+        mode = (Run(f"   {status.mode}", MUTED),) if status.mode else ()
+        topology = (Run(f"   {status.topology}", MUTED),) if status.topology else ()
+        all_of_it, most_of_it, least = (
+            _width(tail) + sum(part.width for part in self._fitting(status, weight)) for weight in (6, 4, 2)
+        )
+        name = os.path.basename(status.file)
+        for middle, file, wanted in (
+            ((*topology, *mode), status.file, all_of_it),
+            ((*topology, *mode), name, all_of_it),
+            (topology, name, all_of_it),
+            (topology, name, most_of_it),
+            ((), name, most_of_it),
+            ((), name, least),
+        ):
+            if _width(head) + cell_len(file) + _width(middle) + wanted <= width:
+                break
+        else:
+            room = max(8, width - _width(head) - least)
+            file = cut(name, room, keep="end", ellipsis=".." if status.ascii else "…")
+            middle = ()
+        left = [*head, Run(clean(file, status.ascii) or "no file", NAME), *tail, *middle]
+        parts = self._shown(status, width - _width(left) - 1)
+        right = [run for part in parts for run in (Run("  ", TEXT), *part.runs)]
+        gap = width - _width(left) - _width(right) - 1
+        return self._text([*left, Run(" " * max(0, gap), TEXT), *right])
+
+    def _text(self, runs: Iterable[Run]) -> Text:
+        text = Text(no_wrap=True, end="")
+        for run in runs:
+            text.append(run.text, "" if self.palette is None else self.palette.rich_style(run.style))
+        return text
+
+    def _head(self, status: TopLine) -> list[Run]:
+        if status.ascii:
+            return [Run(" placetui ", Style("text", bold=True, ground="white")), Run("  ", TEXT)]
+        stripes = [Run("▌", Style("component", hue, ground="white")) for hue in STRIPES]
+        return [*stripes, Run(" placetui ", Style("text", bold=True, ground="white")), Run("  ", TEXT)]
+
+    def _tail(self, status: TopLine) -> list[Run]:
+        return [Run(f"  {mark}", WARNING) for mark in status.marks]
+
+    def _parts(self, status: TopLine) -> list[Part]:
+        """All that can stand at the right, from left to right."""
+        signs, totals = glyphs(status.ascii), status.totals
+        dead, above = signs.states["dead"], signs.above
+        parts: list[Part] = []
+        if status.errors:
+            parts.append(Part(0, (Run(f"{dead} {count(status.errors, 'error')}", ERROR),), "next_problem"))
+        if status.warnings:
+            parts.append(Part(1, (Run(f"{above} {count(status.warnings, 'warning')}", WARNING),), "next_problem"))
+        if status.drift:
+            parts.append(Part(0, (Run(f"{signs.differs} {status.drift} drift", ERROR),), "view_drift"))
+        if status.alerts:
+            parts.append(Part(1, (Run(f"{above} {count(status.alerts, 'alert')}", WARNING),), "view_drift"))
+        if not parts:
+            parts.append(Part(1, (Run("ok" if status.ascii else "✓ fine", OK._replace(bold=True)),)))
+        if totals is None or not totals.gpus:
+            if status.ranks:
+                parts.append(Part(2, (Run(str(status.ranks), TEXT), Run(" ranks", MUTED)), "view_ranks"))
+                used, gpus = status.gpus
+                parts.append(Part(3, (Run(str(used), TEXT), Run(f"/{gpus} GPUs", MUTED))))
+            return parts
+        if totals.ranks:
+            alive = totals.ranks_alive
+            style = ERROR if totals.dead else NAME
+            words = (Run(f"{alive:,}", style), Run(f"/{totals.ranks:,}", TEXT), Run(" ranks alive", MUTED))
+            parts.append(Part(2, words, "view_ranks"))
+        parts.append(Part(6, (Run(str(totals.busy), TEXT), Run(f"/{totals.gpus} GPUs busy", MUTED)), "view_processes"))
+        if totals.memory_percent is not None:
+            figures = _memory(totals.memory_used or 0, totals.memory_total or 0)
+            meter = gradient(signs, METER, totals.memory_percent)
+            parts.append(Part(5, (Run("mem ", MUTED), *meter)))
+            parts.append(Part(3, figures))
+        if totals.load is not None:
+            parts.append(Part(5, (Run("load ", MUTED), *gradient(signs, METER, totals.load))))
+            parts.append(Part(4, (Run(f"{totals.load:.0f}", NAME), Run(" %", MUTED))))
+        if totals.power is not None:
+            parts.append(Part(7, (Run(f"{totals.power / 1000:.1f}", NAME), Run(" kW", MUTED))))
+        return parts
+
+    def _fitting(self, status: TopLine, weight: int) -> list[Part]:
+        return [part for part in self._parts(status) if part.weight < weight]
+
+    def _shown(self, status: TopLine, room: int) -> list[Part]:
+        parts = self._parts(status)
+        while parts and sum(part.width for part in parts) > room:
+            heaviest = max(part.weight for part in parts)
+            parts = [part for part in parts if part.weight < heaviest]
+        return parts
 
     async def on_click(self, event: events.Click) -> None:
         """What is counted at the right leads to the list of it."""
-        counted = self.status.drift or self.status.alerts
-        if counted and event.x >= self.size.width - self._right(self.status).cell_len:
-            await self.run_action("screen.view_drift")
+        x = self.size.width - 1
+        parts = self._parts(self.status)
+        shown = self.render().plain
+        for part in reversed(parts):
+            words = "".join(run.text for run in part.runs)
+            if words not in shown:
+                continue
+            x -= part.width
+            if event.x > x:
+                if part.action:
+                    await self.run_action(f"app.act({part.action!r})")
+                return
 
-    def _style(self, name: str) -> str:
-        return str(self.get_component_rich_style(f"status-bar--{name}", partial=True))
 
-    def _left(self, status: Status, file: str) -> Text:
-        text = Text.assemble((" placetui ", self._style("name")), "  ")
-        text.append(clean(file, status.ascii) or "no file", self._style("file"))
-        if status.access:
-            text.append(f" ({status.access})", self._style("muted"))
-        for mark in status.marks:
-            text.append(f"  {mark} ", self._style("mark"))
-        return text
+def _memory(used: int, total: int) -> tuple[Run, ...]:
+    size, unit = (GIB * 1024, "TiB") if total >= GIB * 1024 else (GIB, "GiB")
+    figures = [f"{amount / size:.1f}" if amount / size < 10 else f"{amount / size:,.0f}" for amount in (used, total)]
+    return Run(figures[0], NAME), Run(f"/{figures[1]} {unit}", MUTED)
 
-    def _middle(self, status: Status, drop: tuple[str, ...]) -> Text:
-        text = Text()
-        for name, words in (("topology", status.topology), ("mode", status.mode), ("live", status.live)):
-            if words and name not in drop:
-                muted = name != "live" or status.live_ok
-                text.append("   ")
-                text.append(words, self._style("muted" if muted else "error"))
-        return text
 
-    def _right(self, status: Status) -> Text:
-        if not (status.errors or status.warnings or status.drift or status.alerts):
-            return Text("ok " if status.ascii else "✔ fine ", self._style("ok"))
-        text = Text()
-        if status.drift:
-            text.append(f"{status.drift} drift ", self._style("error"))
-        if status.alerts:
-            text.append(f"{status.alerts} alert{'s' * (status.alerts != 1)} ", self._style("mark"))
-        if status.errors:
-            text.append(f"{status.errors} error{'s' * (status.errors != 1)} ", self._style("error"))
-        if status.warnings:
-            text.append(f"{status.warnings} warning{'s' * (status.warnings != 1)} ", self._style("mark"))
-        return text
+def _width(runs: Sequence[Run]) -> int:
+    return sum(cell_len(run.text) for run in runs)

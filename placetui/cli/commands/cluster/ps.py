@@ -1,0 +1,91 @@
+"""`placetui ps`: list the jobs of a Ray cluster."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from placetui.cli import exits
+from placetui.cli.cluster import add_address, runtime
+from placetui.cli.display import table
+from placetui.cli.output import raw
+from placetui.placement.wording import age
+
+TIMEOUT = 30.0
+INTERVAL = 1.0
+MOST_TROUBLES = 8
+"""Ranks of a job that are listed when something is wrong with them."""
+
+MOST_CHARACTERS = 100
+"""Of a command line."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "List the jobs of a cluster: those that placetui launched, and those of frameworks that it recognises, for an "
+        "hour also after they ended. Nodes that do not answer are named. This starts nothing there."
+    )
+    add_address(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--watch", action="store_true", help="refresh every second until Ctrl-C")
+
+
+def run(args: argparse.Namespace) -> int:
+    with runtime() as child:
+        while True:
+            show(child.ask("ps", TIMEOUT, address=args.address), as_json=args.json, again=args.watch)
+            if not args.watch:
+                return exits.FINE
+            time.sleep(INTERVAL)
+
+
+def show(found: Mapping[str, Any], *, as_json: bool, again: bool) -> None:
+    """Print the jobs; `again` and again, each time on an empty screen."""
+    jobs = found["jobs"]
+    if as_json:
+        print(json.dumps({"jobs": jobs}), flush=True)
+        return
+    if again and sys.stdout.isatty():
+        # Home, and clear what is below.
+        raw(sys.stdout).write("\x1b[H\x1b[2J")
+        sys.stdout.flush()
+    if not jobs:
+        print(f"no jobs on {found['address']}", file=sys.stderr)
+        return
+    rows = [("JOB", "FRAMEWORK", "STATE", "RANKS", "AGE", "OWNER", "FILE"), *map(_row, jobs)]
+    if not any(map(_is_foreign, jobs)):
+        rows = [(row[0], *row[2:]) for row in rows]
+    header, *lines = table(rows)
+    print(header)
+    for job, line in zip(jobs, lines, strict=True):
+        print(line)
+        troubles = found.get("troubles", {}).get(job["name"], [])
+        for trouble in troubles[:MOST_TROUBLES]:
+            print(f"  {trouble}")
+        if len(troubles) > MOST_TROUBLES:
+            print(f"  … and {len(troubles) - MOST_TROUBLES} more")
+    sys.stdout.flush()
+
+
+def _is_foreign(job: Mapping[str, Any]) -> bool:
+    """Whether a framework started it, not placetui."""
+    return bool(job.get("framework", "placetui") != "placetui")
+
+
+def _row(job: Mapping[str, Any]) -> tuple[str, ...]:
+    groups = ", ".join(f"{name} {one['alive']}/{one['world_size']}" for name, one in job["groups"].items())
+    since = age(job["created"], time.time())
+    source = job["file"] or job.get("entrypoint") or "?"
+    return (
+        job["name"],
+        job["framework"] if _is_foreign(job) else "-",
+        job["state"],
+        groups or "?",
+        since or "?",
+        job.get("owner") or "?",
+        source if len(source) <= MOST_CHARACTERS else f"{source[: MOST_CHARACTERS - 1]}…",
+    )

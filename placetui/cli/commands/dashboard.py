@@ -1,0 +1,312 @@
+"""`placetui [FILE]`: the dashboard."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from placetui import locations, resources
+from placetui.cli import exits
+from placetui.cli.cluster import RUNTIME, add_address, python_path, remove_old_logs
+from placetui.cli.loading import without_collecting
+from placetui.cli.options import add_plan_options, open_plan, plan_options, unreadable
+from placetui.cli.output import speaks_utf8
+from placetui.document import DocumentError
+from placetui.observe.operations import LOCAL
+from placetui.settings import AppSettings, read_settings, state
+
+if TYPE_CHECKING:
+    from placetui.bridge.client import Bridge
+    from placetui.observe.ports import ClusterSource
+    from placetui.observe.recording.reader import Recording
+    from placetui.placement.plan import Plan
+    from placetui.placement.problems import Problem
+    from placetui.tui.app import Choice, Options
+
+
+AFTER_LOSS = "a new one has been started; a job that was being launched is in the list of jobs and can be stopped there"
+"""The hint when the process that runs operations has died during one."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="a placement file; default: the running cluster, else a file to choose"
+    )
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add everything but FILE."""
+    add_plan_options(parser)
+    add_address(parser, local=True)
+    parser.add_argument("--no-sample", action="store_true", help="start no samplers on the nodes of the cluster")
+    parser.add_argument(
+        "--write", action="store_true", help="allow saving edits to FILE, creating it, and changing jobs"
+    )
+    parser.add_argument("--theme", metavar="NAME", help="colour theme; ctrl+p lists them")
+    parser.add_argument("--ascii", action="store_true", help="draw only ASCII characters")
+    parser.add_argument("--no-color", action="store_true", help="draw without colours")
+    parser.add_argument("--reduced-motion", action="store_true", help="animate and highlight nothing that changes")
+    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+    behind = parser.add_mutually_exclusive_group()
+    behind.add_argument("--demo", action="store_true", help="show a simulated cluster")
+    behind.add_argument("--replay", metavar="F", help="show a recording of `placetui top --record F`")
+
+
+def run(args: argparse.Namespace) -> int:
+    recording = open_recording(args)
+    if args.demo and not args.file:
+        args.file = demo_file()
+    # Textual is slow to import: what can be wrong is reported before.
+    from placetui.tui.session import Session
+
+    options = plan_options(args)
+    new = _is_new(args)
+    try:
+        session = Session.open(args.file, options) if args.file and not new else None
+    except DocumentError as error:
+        raise unreadable(error) from None
+    if not os.environ.get("TEXTUAL_DRIVER"):
+        _require_screen()
+    check_theme(args)
+    if session is not None:
+        state.update(lambda remembered: remembered.opened(args.file))
+    from placetui.tui.actions import ACTIONS
+
+    settings, problems = read_settings(locations.config_file(), actions=[action.id for action in ACTIONS])
+    bridge = _bridge()  # nothing is started before it is needed
+    cluster = None if args.demo or recording else _Cluster(args)
+    with without_collecting():
+        from placetui.tui.app import Dashboard
+
+        gc.freeze()  # what is loaded now stays
+    source_for = _source_for(bridge if args.demo else None, recording)
+    app_options = _options(args, settings, problems, args.file if new else "", source_for)
+    app_options = replace(app_options, plan_request=options, demo=_source_for(bridge, None), demo_file=demo_file())
+    if cluster is not None:
+        app_options = replace(app_options, **cluster.options())
+        if not args.file and args.address != LOCAL:
+            app_options = replace(app_options, picture=cluster.look_around)
+    elif recording is not None and not args.file:
+        app_options = replace(app_options, picture=partial(_replayed, recording))
+    app = Dashboard(session, app_options)
+    try:
+        code = app.run(mouse=settings.mouse and not args.no_mouse)
+    finally:
+        bridge.close()
+        if cluster is not None and not app.cluster.hurried:
+            cluster.close()
+    return exits.FINE if code is None else code
+
+
+def check(args: argparse.Namespace) -> None:
+    """Make sure that the dashboard would open.
+
+    Raises:
+        Abort: it would not.
+    """
+    options = plan_options(args)
+    if args.file and not _is_new(args):
+        open_plan(args.file, options)
+    open_recording(args)
+    check_theme(args)
+
+
+def demo_file() -> str:
+    """The sample that a demonstration without a file shows."""
+    return str(resources.folder("sample_configs") / "collocated.yaml")
+
+
+def _is_new(args: argparse.Namespace) -> bool:
+    """Whether FILE is to be created."""
+    return bool(args.file) and args.write and not os.path.lexists(args.file)
+
+
+def open_recording(args: argparse.Namespace) -> Recording | None:
+    """The recording that --replay names.
+
+    Raises:
+        Abort: it is none.
+    """
+    if not args.replay:
+        return None
+    from placetui.observe.recording.reader import Recording, RecordingError
+
+    try:
+        return Recording(args.replay)
+    except RecordingError as error:
+        raise exits.Abort(exits.USAGE, str(error)) from None
+
+
+def _require_screen() -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        hint = "`placetui show FILE` prints the grid, `placetui check FILE` its problems"
+        raise exits.Abort(exits.USAGE, "the dashboard needs a terminal", hint)
+    if os.environ.get("TERM") in ("dumb", "unknown"):
+        hint = "set TERM=xterm-256color if yours has one, or use `placetui show FILE`"
+        raise exits.Abort(exits.USAGE, f"TERM is `{os.environ['TERM']}`, a terminal without a screen", hint)
+
+
+def check_theme(args: argparse.Namespace) -> None:
+    """Make sure that --theme names one.
+
+    Raises:
+        Abort: it does not.
+    """
+    if not args.theme:
+        return
+    from difflib import get_close_matches
+
+    from placetui.tui.themes import load_themes, theme_names
+
+    names = theme_names(load_themes(locations.themes_dir())[0])
+    if args.theme not in names:
+        near = get_close_matches(args.theme, names, 1)
+        hint = f"did you mean `{near[0]}`?" if near else f"the themes are {', '.join(names)}"
+        raise exits.Abort(exits.USAGE, f"there is no theme `{args.theme}`", hint)
+
+
+def _options(
+    args: argparse.Namespace,
+    settings: AppSettings,
+    problems: Sequence[Problem],
+    new: str,
+    source_for: Callable[[Plan], ClusterSource] | None,
+) -> Options:
+    """The command line before the settings, the settings before what is remembered."""
+    from placetui.observe.alerts import Thresholds
+    from placetui.tui.app import Options
+
+    remembered = state.load()
+    theme = args.theme or (settings.theme if "theme" in settings.given else remembered.theme or settings.theme)
+    plain = args.ascii or (not speaks_utf8() if settings.ascii is None else settings.ascii)
+    return Options(
+        theme=theme,
+        density=settings.density,
+        roles=settings.roles,
+        ascii=plain,
+        color=not (args.no_color or os.environ.get("NO_COLOR")),
+        motion=settings.motion and not args.reduced_motion,
+        keys=settings.keys,
+        interval=settings.interval,
+        thresholds=Thresholds(**settings.alerts),
+        user_themes=locations.themes_dir(),
+        choices=tuple(_choices(remembered.recent)),
+        notices=problems,
+        remember=_remember,
+        write=args.write,
+        new=new,
+        source_for=source_for,
+    )
+
+
+def _source_for(bridge: Bridge | None, recording: Recording | None) -> Callable[[Plan], ClusterSource] | None:
+    """What is behind a plan."""
+    if recording is not None:
+        from placetui.observe.recording.replay import Replays
+
+        return Replays(recording)
+    if bridge is not None:
+        from placetui.bridge.source import simulated_source
+
+        return partial(simulated_source, bridge)
+    return None
+
+
+def _replayed(recording: Recording) -> ClusterSource:
+    """A recording, shown as it is."""
+    from placetui.observe.recording.replay import ReplaySource
+
+    return ReplaySource(recording)
+
+
+class _Cluster:
+    """A Ray cluster: one process watches it, another runs operations. Each can be lost without the other."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        from placetui.bridge.child import WORK_GRACE
+        from placetui.bridge.client import Bridge
+        from placetui.bridge.process import child_command
+
+        self._args = args
+        self._looking = Bridge(locations.logs_dir(), child_command(RUNTIME))
+        self._doing = Bridge(locations.logs_dir(), child_command(RUNTIME), patience=WORK_GRACE)
+
+    def options(self) -> dict[str, Any]:
+        """What the dashboard needs of it."""
+        from placetui.bridge.operations import BridgeOperations
+        from placetui.observe.operations import Operations, Refusing
+
+        operations: Operations = BridgeOperations(self._doing, AFTER_LOSS)
+        if not self._args.write:
+            operations = Refusing(operations, "started without --write")
+        return {
+            "cluster": self._look,
+            "operations": operations,
+            "address": self._args.address,
+            "launch_with": {"python_path": python_path()},
+            "child_log": lambda: self._doing.log or self._looking.log,
+        }
+
+    def _look(self, plan: Plan, address: str, job: str) -> ClusterSource:
+        from placetui.bridge.source import ray_source
+        from placetui.observe.following import PlanOutline
+
+        sample = not self._args.no_sample
+        outline = PlanOutline.of(plan).to_dict()
+        nodes = len(plan.nodes)
+        return ray_source(self._looking, address, job=job, mode=plan.mode, nodes=nodes, plan=outline, sample=sample)
+
+    def look_around(self) -> ClusterSource:
+        """The cluster as it is, without a plan."""
+        from placetui.bridge.source import ray_source
+
+        return ray_source(self._looking, self._args.address, sample=not self._args.no_sample)
+
+    def close(self) -> None:
+        """End the processes; what they had begun is taken back."""
+        self._looking.close()
+        self._doing.close()
+        remove_old_logs()
+
+
+def _bridge() -> Bridge:
+    from placetui.bridge.client import Bridge
+
+    return Bridge(locations.logs_dir())
+
+
+def _remember(key: str, value: Any) -> None:
+    """Keep something for the next start."""
+    if key == "recent":
+        state.update(lambda remembered: remembered.opened(value))
+    else:
+        state.update(lambda remembered: replace(remembered, **{key: value}))
+
+
+def _choices(recent: Sequence[str]) -> Iterator[Choice]:
+    """Files to offer: recent ones that are still there, then the samples."""
+    from placetui.tui.app import Choice
+
+    for path in recent:
+        if os.path.isfile(path):
+            yield Choice(path, _about(path), "recent")
+    for sample in resources.samples():
+        if not sample.name.startswith("broken-") and str(sample) not in recent:
+            yield Choice(str(sample), _about(str(sample)))
+
+
+def _about(path: str) -> str:
+    """The first comment of a file, which says what it shows."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            first = file.readline(200).strip()
+    except OSError:
+        return ""
+    return first.lstrip("# ") if first.startswith("#") else ""

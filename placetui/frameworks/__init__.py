@@ -1,0 +1,1 @@
+"""One package per RL framework, behind the protocol of `base`; everything else asks the `registry`."""

@@ -1,0 +1,1 @@
+"""Miles: a fork of slime with evaluation engines of their own."""

@@ -1,0 +1,380 @@
+"""Edits of RLinf files: each becomes a rule, or is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from placetui.frameworks.rlinf.resource_pool import (
+    Processes,
+    ResourcePool,
+    processes_of,
+    usual_shape,
+)
+from placetui.placement.edits import (
+    Add,
+    AddRule,
+    Arrange,
+    Assign,
+    DeviceRef,
+    Edit,
+    EditRefused,
+    Join,
+    JoinComponents,
+    Move,
+    Operation,
+    PutOnGroup,
+    Remove,
+    RemoveComponent,
+    Rename,
+    RenameComponent,
+    Resize,
+    SetRule,
+    Spread,
+    Swap,
+    Unassign,
+    Wanted,
+    WriteRule,
+)
+from placetui.placement.plan import GPU, NODE, Component, Plan
+from placetui.placement.ranks import RankError, parse_rule
+from placetui.placement.topology import CLUSTER, NODE_LABEL
+from placetui.placement.wording import count, listing, number_range, quoted, ranges
+
+INTERPOLATION = "${"
+
+
+class RuleEditor:
+    """Turns operations into changes of rules. Nothing here changes anything."""
+
+    def __init__(self, plan: Plan, config: Mapping[str, Any]) -> None:
+        self._plan = plan
+        self._config = config
+        self._cluster = plan.topology
+        self._names = [node.name for node in plan.nodes]
+
+    def edit(self, operation: Operation) -> Edit:
+        """What an operation on rules does.
+
+        Raises:
+            EditRefused: it cannot be written as a rule.
+        """
+        edits: dict[type, Callable[[Any], Edit]] = {
+            Assign: self._assign,
+            Unassign: self._unassign,
+            Move: self._move,
+            Resize: self._resize,
+            Spread: self._spread,
+            PutOnGroup: self._put_on_group,
+            Arrange: self._arrange,
+            WriteRule: self._write_rule,
+            Add: self._add,
+            Swap: self._swap,
+            Rename: self._rename,
+            Remove: self._remove,
+            Join: self._join,
+        }
+        if type(operation) not in edits:
+            raise EditRefused("this edit is not known")
+        return edits[type(operation)](operation)
+
+    def _rename(self, operation: Rename) -> Edit:
+        component = self._component(operation.component)
+        name = self.free_name(operation.name)
+        wanted = {operation.component: None, name: Wanted.of(component, self._by_rank(component))}
+        change = RenameComponent(operation.component, name)
+        return Edit(f"rename {operation.component} to {name}", (change,), wanted)
+
+    def _remove(self, operation: Remove) -> Edit:
+        self.key_of(operation.component)
+        change = RemoveComponent(operation.component)
+        return Edit(f"remove {operation.component}", (change,), {operation.component: None})
+
+    # Finding things
+
+    def _component(self, name: str) -> Component:
+        """A component whose rule can be rewritten."""
+        key = self.key_of(name)
+        written = self._section()[key]
+        parts = list(written.values()) if isinstance(written, Mapping) else [written]
+        if any(isinstance(part, str) and INTERPOLATION in part for part in parts):
+            raise EditRefused(
+                f"the rule of `{name}` is computed (`{listing(part for part in parts if INTERPOLATION in str(part))}`)",
+                "change the value that it refers to, or write a rule in its place",
+            )
+        component = self._plan.components.get(name)
+        if component is None:
+            found = [one for one in self._plan.problems if one.blocking and one.component in (name, None)]
+            why = f": {found[0].message}" if found else ""
+            raise EditRefused(f"`{name}` could not be placed{why}", "correct its rule as text first")
+        return component
+
+    def key_of(self, name: str) -> str:
+        """The key that a component stands in."""
+        for key in self._section():
+            if name in _names(key):
+                return key
+        raise EditRefused(f"the file has no component `{name}`", f"it has {listing(quoted(self._plan.components))}")
+
+    def _section(self) -> Mapping[str, Any]:
+        cluster = self._config.get(CLUSTER)
+        section = cluster.get("component_placement") if isinstance(cluster, Mapping) else None
+        return section if isinstance(section, Mapping) else {}
+
+    def free_name(self, name: str) -> str:
+        """A name for a component that is not taken."""
+        name = name.strip()
+        if not name or "," in name or not name.isprintable():
+            raise EditRefused(f"`{name}` cannot be the name of a component", "write a word without commas")
+        if any(name in _names(key) for key in self._section()):
+            raise EditRefused(f"there is already a component `{name}`", "choose another name")
+        return name
+
+    def _pool(self, component: Component) -> ResourcePool:
+        if self._by_rank(component):
+            return ResourcePool(self._cluster, component.rule.groups, self._names)
+        # These modes count over the whole cluster, whatever group the rule names.
+        pool = ResourcePool(self._cluster, (CLUSTER,), self._names)
+        pool.total = min(pool.total, ResourcePool(self._cluster, component.rule.groups, self._names).total)
+        numbers = [number for segment in component.rule.segments for number in segment.resources]
+        if pool.wanted([[number] for number in numbers], False).devices != Wanted.of(component).devices:
+            raise EditRefused(
+                f"the devices of `{component.name}` do not follow from its rule alone in this mode",
+                "change the rule as text",
+            )
+        return pool
+
+    def _by_rank(self, component: Component) -> bool:
+        return not component.sized_elsewhere
+
+    def _may_use_all(self, rule: str = "") -> bool:
+        return self._plan.topology_source != "assumed" or "all" in rule.lower()
+
+    def _result(self, verb: str, component: Component, pool: ResourcePool, processes: Processes) -> Edit:
+        """The edit that gives a component these processes."""
+        by_rank = self._by_rank(component)
+        if not by_rank:
+            processes = _one_range(component.name, processes)
+        text = pool.rule(processes, self._may_use_all(component.rule.text))
+        wanted = pool.wanted(processes, by_rank)
+        if Wanted.of(component, by_rank) == wanted or (not by_rank and wanted.met_by(component)):
+            raise EditRefused(f"`{component.name}` is already there")
+        return Edit(f"{verb} {component.name} to {text}", (SetRule(component.name, text),), {component.name: wanted})
+
+    # Operations on devices
+
+    def _assign(self, operation: Assign) -> Edit:
+        component = self._component(operation.component)
+        pool = self._pool(component)
+        processes = processes_of(component)
+        taken = _devices(processes)
+        fresh = [number for number in pool.numbers(operation.devices) if number not in taken]
+        if not fresh:
+            raise EditRefused(f"`{component.name}` is already there" if operation.devices else "no device is selected")
+        return self._result("extend", component, pool, self._with(component, pool, processes, fresh))
+
+    def _with(self, component: Component, pool: ResourcePool, processes: Processes, fresh: list[int]) -> Processes:
+        shape = usual_shape(processes) if self._by_rank(component) else (1, 1)
+        return sorted([*processes, *pool.in_processes(fresh, shape)], key=lambda numbers: numbers[0])
+
+    def _unassign(self, operation: Unassign) -> Edit:
+        component = self._component(operation.component)
+        pool = self._pool(component)
+        gone = set(pool.numbers(operation.devices))
+        if gone.isdisjoint(number for segment in component.rule.segments for number in segment.resources):
+            raise EditRefused(f"`{component.name}` is not there" if gone else "no device is selected")
+        return self._result("reduce", component, pool, self._without(component, pool, gone))
+
+    def _without(self, component: Component, pool: ResourcePool, gone: set[int]) -> Processes:
+        kept: Processes = []
+        for rank, numbers in enumerate(processes_of(component)):
+            left = [number for number in numbers if number not in gone]
+            if not self._by_rank(component):
+                kept += [left] if left else []
+            elif len(left) == len(numbers):
+                kept.append(numbers)
+            elif left:
+                raise EditRefused(
+                    f"rank {rank} of `{component.name}` sits on {pool.noun}s {ranges(numbers)} together",
+                    "select all of them, or spread the component otherwise first",
+                )
+        if not kept:
+            raise EditRefused(f"nothing of `{component.name}` would be left", "remove the component instead")
+        return kept
+
+    def _move(self, operation: Move) -> Edit:
+        component = self._component(operation.component)
+        pool = self._pool(component)
+        chosen = None if operation.devices is None else set(pool.numbers(operation.devices))
+        moved: Processes = []
+        for numbers in processes_of(component):
+            if chosen is not None and chosen.isdisjoint(numbers):
+                moved.append(numbers)
+            elif operation.unit == "node":
+                moved.append([_on_other_node(pool, number, operation.by) for number in numbers])
+            else:
+                moved.append([number + operation.by for number in numbers])
+                pool.where(moved[-1][0])
+                pool.where(moved[-1][-1])
+        if not self._by_rank(component) and len(_devices(moved)) < len(_devices(processes_of(component))):
+            raise EditRefused(f"some devices of `{component.name}` would move onto others of its own")
+        return self._result("move", component, pool, moved)
+
+    def _resize(self, operation: Resize) -> Edit:
+        component = self._component(operation.component)
+        pool = self._pool(component)
+        processes = processes_of(component)
+        taken = sorted(_devices(processes))
+        if operation.by < 0:
+            gone = set(taken[operation.by :])
+            return self._result("shrink", component, pool, self._without(component, pool, gone))
+        after = range(taken[-1] + 1, pool.total)
+        before = range(taken[0] - 1, -1, -1)
+        fresh = sorted([*after, *before][: operation.by])
+        if len(fresh) < operation.by:
+            raise EditRefused(
+                f"there is room for {count(len(fresh), pool.noun)} more, not for {operation.by}",
+                "raise `cluster.num_nodes` if the cluster has more",
+            )
+        return self._result("grow", component, pool, self._with(component, pool, processes, fresh))
+
+    def _spread(self, operation: Spread) -> Edit:
+        component = self._component(operation.component)
+        width, many = operation.devices_per_process, operation.processes_per_device
+        if width < 1 or many < 1 or (width > 1 and many > 1):
+            raise EditRefused("give either a number of processes per device or of devices per process, 1 or more")
+        if not self._by_rank(component):
+            raise EditRefused(
+                f"in this mode the sizes under `{component.name}:` decide how many devices a process has",
+                "change the tensor or pipeline parallel size there",
+            )
+        pool = self._pool(component)
+        if pool.on_nodes and width > 1:
+            raise EditRefused(f"a process of `{component.name}` sits on one node, not on {width}")
+        numbers = sorted(_devices(processes_of(component)))
+        return self._result("spread", component, pool, pool.in_processes(numbers, (width, many)))
+
+    def _put_on_group(self, operation: PutOnGroup) -> Edit:
+        component = self._component(operation.component)
+        unknown = [label for label in operation.groups if label not in self._cluster.groups]
+        if unknown or not operation.groups:
+            raise EditRefused(
+                f"there is no node group {listing(quoted(unknown))}" if unknown else "no node group is named",
+                f"the groups are {listing(quoted(self._cluster.groups))}",
+            )
+        if not self._by_rank(component):
+            raise EditRefused(f"node groups are not used for `{component.name}` in this mode")
+        before, pool = self._pool(component), ResourcePool(self._cluster, operation.groups, self._names)
+        if not pool.total:
+            raise EditRefused(f"{self._cluster.describe(operation.groups)}: nothing to place on")
+        shape = usual_shape(processes_of(component)) if before.on_nodes == pool.on_nodes else (1, 1)
+        processes = pool.in_processes(range(pool.total), shape)
+        text = pool.rule(processes, self._may_use_all())
+        change = SetRule(component.name, text, operation.groups)
+        wanted = pool.wanted(processes)
+        if component.rule.groups == operation.groups and wanted.met_by(component):
+            raise EditRefused(f"`{component.name}` is already there")
+        return Edit(f"put {component.name} on {', '.join(operation.groups)}", (change,), {component.name: wanted})
+
+    def _arrange(self, operation: Arrange) -> Edit:
+        component = self._component(operation.component)
+        pool = self._pool(component)
+        processes = [pool.numbers(devices) for devices in operation.processes]
+        return self._result("arrange", component, pool, processes)
+
+    def _write_rule(self, operation: WriteRule) -> Edit:
+        text = operation.text.strip()
+        self.key_of(operation.component)
+        component = self._plan.components.get(operation.component)
+        if component is not None:
+            pool = ResourcePool(self._cluster, component.rule.groups, self._names)
+            try:
+                parse_rule(text, pool.total, lambda: self._cluster.describe(component.rule.groups), pool.noun)
+            except RankError as error:
+                raise EditRefused(error.problem.message, error.problem.hint) from None
+        change = SetRule(operation.component, text)
+        return Edit(f"{operation.component}: {text}", (change,), {})
+
+    # Operations on components
+
+    def _swap(self, operation: Swap) -> Edit:
+        one, other = self._component(operation.one), self._component(operation.other)
+        if one.rule.path == other.rule.path:
+            raise EditRefused(f"`{one.name}` and `{other.name}` share one rule", "there is nothing to swap")
+        by_rank = self._by_rank(one) and self._by_rank(other)
+        if Wanted.of(one, by_rank) == Wanted.of(other, by_rank):
+            raise EditRefused(f"`{one.name}` and `{other.name}` are in the same place")
+        changes = tuple(
+            SetRule(
+                this.name, that.rule.text.strip(), None if this.rule.groups == that.rule.groups else that.rule.groups
+            )
+            for this, that in ((one, other), (other, one))
+        )
+        wanted = {one.name: Wanted.of(other, by_rank), other.name: Wanted.of(one, by_rank)}
+        return Edit(f"swap {one.name} and {other.name}", changes, wanted)
+
+    def _join(self, operation: Join) -> Edit:
+        component, into = self._component(operation.component), self._component(operation.into)
+        if component.rule.path == into.rule.path:
+            raise EditRefused(f"`{component.name}` and `{into.name}` already share one rule")
+        by_rank = self._by_rank(component) and self._by_rank(into)
+        wanted = {component.name: Wanted.of(into, by_rank)}
+        change = JoinComponents(component.name, into.name)
+        return Edit(f"join {component.name} with {into.name}", (change,), wanted)
+
+    def _add(self, operation: Add) -> Edit:
+        name = self.free_name(operation.component)
+        if not operation.devices:
+            raise EditRefused("no device is selected", f"select where `{name}` is to go")
+        pool = ResourcePool(self._cluster, self._group_for(operation.devices), self._names)
+        processes = [[number] for number in pool.numbers(operation.devices)]
+        text = pool.rule(processes, self._may_use_all())
+        by_rank = self._plan.mode in ("component", "hybrid")
+        wanted = pool.wanted(processes, by_rank)
+        return Edit(f"add {name} on {text}", (AddRule(name, text, pool.groups),), {name: wanted})
+
+    def _group_for(self, devices: Sequence[DeviceRef]) -> tuple[str, ...]:
+        """The group that counts devices of this kind."""
+        kinds = {spot.kind for spot in devices}
+        if len(kinds) > 1:
+            raise EditRefused(f"the selected devices are of several kinds: {listing(sorted(kinds))}", "select one kind")
+        kind = kinds.pop()
+        if kind in (GPU, NODE):
+            return (CLUSTER,) if kind == GPU else (NODE_LABEL,)
+        nodes = {spot.node for spot in devices}
+        for group in self._cluster.groups.values():
+            if group.hardware_type == kind and nodes <= set(group.node_ranks):
+                return (group.label,)
+        raise EditRefused(f"no node group holds all of these {kind} devices")
+
+
+def _on_other_node(pool: ResourcePool, number: int, by: int) -> int:
+    """The same device some nodes further."""
+    block = pool.where(number)
+    index = pool.position[block.start] + by
+    if not 0 <= index < len(pool.blocks):
+        raise EditRefused(f"there is no node {abs(by)} {'after' if by > 0 else 'before'} {pool.name(block.node)} there")
+    other = pool.blocks[index]
+    local = number - block.start
+    if other.hardware_type != block.hardware_type or local >= other.size:
+        raise EditRefused(f"{pool.name(other.node)} has no {pool.noun} {local} of this kind")
+    return pool.where(other.start + local).start + local
+
+
+def _one_range(name: str, processes: Processes) -> Processes:
+    """In the model-parallel modes only the devices count, and they must be one range."""
+    numbers = sorted(_devices(processes))
+    if numbers and numbers[-1] - numbers[0] + 1 != len(numbers):
+        raise EditRefused(
+            f"the devices of `{name}` would have gaps ({ranges(numbers)}); in this mode they are one range",
+            f"use all of {number_range(numbers[0], numbers[-1])}, or another mode",
+        )
+    return [[number] for number in numbers]
+
+
+def _devices(processes: Processes) -> set[int]:
+    return {number for numbers in processes for number in numbers}
+
+
+def _names(key: str) -> list[str]:
+    return [name.strip() for name in key.split(",")]

@@ -1,0 +1,692 @@
+"""The grammar of shell scripts, as far as launch scripts use it: text in, a tree out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, NoReturn, TypeAlias
+
+_BLANK = " \t\r"
+_OPERATORS = ("&&", "||", ";;&", ";;", ";&", "|&", "|", ";", "&", "(", ")", "\n")
+_REDIRECT = re.compile(r"\d*(?:&>>|&>|>>|>&|>\||<>|<<<|<<-|<<|<&|>|<)")
+_SPECIAL_CHARACTERS = frozenset(" \t\r\n|&;()<>'\"\\$`")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[([^\]]*)\])?(\+?)=")
+_VARIABLE = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])")
+_FUNCTION = re.compile(r"([\w.:-]+)[ \t]*\([ \t]*\)")
+_CONDITIONAL_OPERATOR = re.compile(r"&&|\|\||[()<>]")
+_WITH_ESCAPES = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
+DECLARING = frozenset({"export", "declare", "local", "readonly", "typeset"})
+"""Commands whose arguments are assignments."""
+
+_MOST_NESTING = 40
+
+
+class ShellSyntaxError(ValueError):
+    """The text is no script: a quote or a block is opened and never closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordPart:
+    """A piece of a word."""
+
+    kind: Literal["text", "variable", "command", "arithmetic"]
+    text: str
+    """Literal text without its quotes; the source of an expansion, `${X:-8}`."""
+
+    quoted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word as written, in parts."""
+
+    parts: tuple[WordPart, ...]
+    line: int = 0
+    """Where it begins; 0 for one inside another."""
+
+    @property
+    def source(self) -> str:
+        """Its text with expansions as written, without quotes."""
+        return "".join(part.text for part in self.parts)
+
+    @property
+    def bare(self) -> str | None:
+        """Its text if nothing in it is quoted or expanded: only then it can be a keyword."""
+        return self.source if all(part.kind == "text" and not part.quoted for part in self.parts) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`NAME=value`, `NAME+=value`, `NAME=(a b)` or `NAME[0]=value`."""
+
+    name: str
+    value: Word | tuple[Word, ...]
+    append: bool
+    index: str | None = None
+
+
+@dataclass(slots=True)
+class Redirect:
+    """`> file`, `<<< text`, or a here-document, whose text follows after the line."""
+
+    operator: str
+    target: Word
+    body: Word | None = None
+    descriptor: str = ""
+
+    @property
+    def hides_output(self) -> bool:
+        """Whether what a command prints goes elsewhere."""
+        if self.descriptor not in ("", "1"):
+            return False
+        return self.operator in (">", ">>", ">|", "&>", "&>>") or (self.operator == ">&" and self.target.source != "1")
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """Assignments, then a command with its arguments; either may be missing."""
+
+    assignments: tuple[Assignment, ...]
+    words: tuple[Word, ...]
+    redirects: tuple[Redirect, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Commands joined by `|`."""
+
+    commands: tuple[Node, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AndOr:
+    """Pipelines joined by `&&` and `||`."""
+
+    first: Node
+    rest: tuple[tuple[str, Node, str], ...]
+    """The sign, what follows it, and what stands before it as written."""
+
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Commands one after the other; in a subshell their assignments are lost."""
+
+    body: tuple[Node, ...]
+    subshell: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """`if`, with each `elif`; the last branch may have no condition."""
+
+    branches: tuple[tuple[Block | None, Block], ...]
+    source: tuple[str, ...]
+    """The conditions as written."""
+
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`case`: a word against patterns."""
+
+    word: Word
+    arms: tuple[tuple[tuple[Word, ...], Block, str], ...]
+    """Patterns, commands, and the sign that ends them: with `;&` those of the next arm follow."""
+
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """`for NAME in words`; None: over the positional parameters."""
+
+    name: str
+    words: tuple[Word, ...] | None
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """`while` or `until`, or a `for` that counts, whose step comes after the body."""
+
+    condition: Node
+    body: Block
+    source: str
+    line: int
+    until: bool = False
+    step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The definition of a function."""
+
+    name: str
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`(( … ))` as a command."""
+
+    text: str
+    line: int
+
+
+Node: TypeAlias = Simple | Pipeline | AndOr | Block | If | Case | For | While | Function | Arithmetic
+
+
+def parse(text: str) -> Block:
+    """The tree of a script.
+
+    Raises:
+        ShellSyntaxError: a quote, an expansion or a block is not closed.
+    """
+    return Parser(text).script()
+
+
+def parse_word(text: str, *, quoted: bool = False) -> Word:
+    """All of a text as one word; with `quoted`, as between double quotes."""
+    return Parser(text).whole_word(quoted)
+
+
+@dataclass(slots=True)
+class Parser:
+    """Reads one text from its beginning to its end."""
+
+    text: str
+    position: int = 0
+    _nesting: int = 0
+    _line: int = 1
+    _counted: int = 0
+    """Up to where lines have been counted."""
+
+    _documents: list[Redirect] = field(default_factory=list)
+    """Here-documents whose text begins after this line."""
+
+    # Commands
+
+    def script(self) -> Block:
+        body = self._list(())
+        if self.position < len(self.text):  # a closing parenthesis without an opening one
+            self._fail(f"`{self.text[self.position]}` closes nothing")
+        return body
+
+    def _list(self, ends: tuple[str, ...]) -> Block:
+        """Commands up to one of the keywords or operators in `ends`, which is left to be read."""
+        self._nesting += 1
+        if self._nesting > _MOST_NESTING:
+            self._fail("blocks are nested too deeply")
+        found: list[Node] = []
+        while True:
+            self._skip_newlines()
+            if self.position >= len(self.text) or self._keyword(ends) or self._operator() in (")", ";;", ";&", ";;&"):
+                break
+            found.append(self._and_or())
+            if self._operator() in (";", "&"):
+                self._take_operator()
+        self._nesting -= 1
+        return Block(tuple(found))
+
+    def _and_or(self) -> Node:
+        self._skip_blanks()
+        line, start = self.line, self.position
+        first = self._pipeline()
+        rest: list[tuple[str, Node, str]] = []
+        while (operator := self._operator()) in ("&&", "||"):
+            before = self.text[start : self.position].strip()
+            self._take_operator()
+            self._skip_newlines()
+            rest.append((operator, self._pipeline(), before))
+        return AndOr(first, tuple(rest), line) if rest else first
+
+    def _pipeline(self) -> Node:
+        negated = self._keyword(("!",)) is not None
+        if negated:
+            self._word()
+        commands = [self._command()]
+        while self._operator() in ("|", "|&"):
+            self._take_operator()
+            self._skip_newlines()
+            commands.append(self._command())
+        return Pipeline(tuple(commands), negated) if negated or len(commands) > 1 else commands[0]
+
+    def _command(self) -> Node:
+        self._skip_blanks()
+        compound = self._compound()
+        if compound is None:
+            return self._simple()
+        self._redirects()
+        return compound
+
+    def _compound(self) -> Node | None:
+        if self.text.startswith("((", self.position):
+            line, start = self.line, self.position
+            self.position = self._closing(start, "(", ")")
+            return Arithmetic(self.text[start + 2 : self.position - 2], line)
+        if self.text.startswith("(", self.position):
+            self.position += 1
+            body = self._list(())
+            self._expect(")")
+            return Block(body.body, subshell=True)
+        readers: dict[str, Callable[[], Node]] = {
+            "{": self._braces,
+            "if": self._if,
+            "case": self._case,
+            "for": self._for,
+            "while": self._while,
+            "until": self._while,
+            "function": self._function,
+        }
+        keyword = self._keyword(tuple(readers))
+        if keyword is not None:
+            return readers[keyword]()
+        header = _FUNCTION.match(self.text, self.position)
+        if header is None:
+            return None
+        self.position = header.end()
+        self._skip_newlines()
+        return Function(header[1], self._command())
+
+    def _braces(self) -> Block:
+        self._word()
+        body = self._list(("}",))
+        self._expect("}")
+        return body
+
+    def _if(self) -> If:
+        line = self.line
+        branches: list[tuple[Block | None, Block]] = []
+        sources: list[str] = []
+        keyword = "if"
+        while keyword in ("if", "elif"):
+            self._expect(keyword)
+            start = self.position
+            condition = self._list(("then",))
+            sources.append(self.text[start : self.position].strip(" \t\r\n;"))
+            self._expect("then")
+            branches.append((condition, self._list(("elif", "else", "fi"))))
+            keyword = self._keyword(("elif", "else", "fi")) or self._fail("`if` without `fi`")
+        if keyword == "else":
+            self._expect("else")
+            branches.append((None, self._list(("fi",))))
+        self._expect("fi")
+        return If(tuple(branches), tuple(sources), line)
+
+    def _case(self) -> Case:
+        line = self.line
+        self._expect("case")
+        word = self._word()
+        self._skip_newlines()
+        self._expect("in")
+        arms: list[tuple[tuple[Word, ...], Block, str]] = []
+        self._skip_newlines()
+        while not self._keyword(("esac",)):
+            if self._operator() == "(":
+                self._take_operator()
+            patterns = [self._word()]
+            while self._operator() == "|":
+                self._take_operator()
+                patterns.append(self._word())
+            self._expect(")")
+            body, sign = self._list(("esac",)), self._operator() or ""
+            arms.append((tuple(patterns), body, sign))
+            if sign in (";;", ";&", ";;&"):
+                self._take_operator()
+            self._skip_newlines()
+        self._expect("esac")
+        return Case(word, tuple(arms), line)
+
+    def _for(self) -> Node:
+        line = self.line
+        self._expect("for")
+        self._skip_blanks()
+        if self.text.startswith("((", self.position):
+            start = self.position
+            self.position = self._closing(start, "(", ")")
+            source = self.text[start : self.position]
+            first, condition, step = [*source[2:-2].split(";"), "", ""][:3]
+            loop = While(Arithmetic(condition.strip() or "1", line), self._do(), source, line, step=step)
+            return Block((Arithmetic(first, line), loop))
+        name = self._word().source
+        self._skip_newlines()
+        words: list[Word] | None = None
+        if self._keyword(("in",)):
+            self._word()
+            words = []
+            while self._at_word():
+                words.append(self._word())
+        return For(name, None if words is None else tuple(words), self._do())
+
+    def _while(self) -> While:
+        line = self.line
+        until = self._word().source == "until"
+        start = self.position
+        condition = self._list(("do",))
+        source = self.text[start : self.position].strip(" \t\r\n;")
+        return While(condition, self._do(), source, line, until)
+
+    def _do(self) -> Block:
+        if self._operator() == ";":
+            self._take_operator()
+        self._skip_newlines()
+        self._expect("do")
+        body = self._list(("done",))
+        self._expect("done")
+        return body
+
+    def _function(self) -> Function:
+        self._word()
+        name = self._word().source
+        if self._operator() == "(":
+            self._take_operator()
+            self._expect(")")
+        self._skip_newlines()
+        return Function(name, self._command())
+
+    def _simple(self) -> Simple:
+        line = self.line
+        assignments: list[Assignment] = []
+        words: list[Word] = []
+        redirects: list[Redirect] = []
+        while True:
+            redirects += self._redirects()
+            declares = not words or words[0].bare in DECLARING
+            if declares and (assignment := self._assignment()):
+                assignments.append(assignment)
+            elif self._at_word():
+                words.append(self._word())
+                if words[0].bare == "[[":
+                    words += self._conditional()
+            else:
+                break
+        if not assignments and not words and not redirects:
+            self._fail(f"`{self.text[self.position]}` has no command before it" if self._rest() else "the text ends")
+        return Simple(tuple(assignments), tuple(words), tuple(redirects), line)
+
+    def _conditional(self) -> list[Word]:
+        """The words of `[[ … ]]`, in which operators are words, too."""
+        words: list[Word] = []
+        while not words or words[-1].bare != "]]":
+            self._skip_newlines()
+            found = _CONDITIONAL_OPERATOR.match(self.text, self.position)
+            if found:
+                self.position = found.end()
+                words.append(Word((WordPart("text", found[0], False),)))
+            elif self._at_word():
+                words.append(self._word())
+            else:
+                self._fail("`[[` without `]]`")
+        return words
+
+    def _assignment(self) -> Assignment | None:
+        self._skip_blanks()
+        found = _ASSIGNMENT.match(self.text, self.position)
+        if found is None:
+            return None
+        self.position = found.end()
+        value: Word | tuple[Word, ...]
+        if self.text.startswith("(", self.position):
+            self.position += 1
+            elements: list[Word] = []
+            self._skip_newlines()
+            while self._at_word():
+                elements.append(self._word())
+                self._skip_newlines()
+            self._expect(")")
+            value = tuple(elements)
+        else:
+            value = self._word() if self._rest() and self.text[self.position] not in " \t\r\n;&|)<>" else Word(())
+        return Assignment(found[1], value, bool(found[3]), found[2])
+
+    def _redirects(self) -> list[Redirect]:
+        redirects: list[Redirect] = []
+        while True:
+            self._skip_blanks()
+            found = _REDIRECT.match(self.text, self.position)
+            if found is None or self.text.startswith(("<(", ">("), self.position):
+                return redirects
+            self.position = found.end()
+            self._skip_blanks()
+            operator = found[0].lstrip("0123456789")
+            target = self._word() if self._at_word() else Word(())
+            redirect = Redirect(operator, target, descriptor=found[0].removesuffix(operator))
+            redirects.append(redirect)
+            if redirect.operator in ("<<", "<<-"):
+                self._documents.append(redirect)
+
+    # Tokens
+
+    @property
+    def line(self) -> int:
+        self._line += self.text.count("\n", self._counted, self.position)
+        self._counted = self.position
+        return self._line
+
+    def _rest(self) -> bool:
+        return self.position < len(self.text)
+
+    def _skip_blanks(self) -> None:
+        """Pass over blanks, continued lines and comments."""
+        while self._rest():
+            if self.text[self.position] in _BLANK:
+                self.position += 1
+            elif self.text.startswith(("\\\n", "\\\r\n"), self.position):
+                self.position = self.text.index("\n", self.position) + 1
+            elif self.text[self.position] == "#":
+                newline = self.text.find("\n", self.position)
+                self.position = len(self.text) if newline < 0 else newline
+            else:
+                return
+
+    def _skip_newlines(self) -> None:
+        self._skip_blanks()
+        while self.text.startswith("\n", self.position):
+            self._take_operator()
+            self._skip_blanks()
+
+    def _operator(self) -> str | None:
+        self._skip_blanks()
+        return next((one for one in _OPERATORS if self.text.startswith(one, self.position)), None)
+
+    def _take_operator(self) -> None:
+        operator = self._operator() or ""
+        self.position += len(operator)
+        if operator == "\n":
+            for document in self._documents:
+                self._read_document(document)
+            self._documents.clear()
+
+    def _read_document(self, document: Redirect) -> None:
+        end = document.target.source
+        tabs = document.operator == "<<-"
+        lines: list[str] = []
+        while self._rest():
+            newline = self.text.find("\n", self.position)
+            stop = len(self.text) if newline < 0 else newline
+            line = self.text[self.position : stop].removesuffix("\r")
+            line = line.lstrip("\t") if tabs else line
+            self.position = min(stop + 1, len(self.text))
+            if line == end:
+                break
+            lines.append(f"{line}\n")
+        literal = any(part.quoted for part in document.target.parts)
+        body = "".join(lines)
+        document.body = Word((WordPart("text", body, True),)) if literal else _document_word(body)
+
+    def _keyword(self, words: tuple[str, ...]) -> str | None:
+        """The keyword that comes next, if it is one of these; it is not read yet."""
+        self._skip_blanks()
+        for word in words:
+            end = self.position + len(word)
+            if self.text.startswith(word, self.position) and (
+                end == len(self.text) or self.text[end] in " \t\r\n;&|()<>"
+            ):
+                return word
+        return None
+
+    def _expect(self, token: str) -> None:
+        self._skip_newlines()
+        if not self.text.startswith(token, self.position):
+            self._fail(f"`{token}` is missing")
+        self.position += len(token)
+
+    def _fail(self, reason: str) -> NoReturn:
+        raise ShellSyntaxError(f"line {self.line}: {reason}")
+
+    # Words
+
+    def _at_word(self) -> bool:
+        self._skip_blanks()
+        if self.text.startswith(("<(", ">("), self.position):
+            return True
+        return self._rest() and self.text[self.position] not in "\n|&;()<>"
+
+    def _word(self) -> Word:
+        self._skip_blanks()
+        if not self._at_word():
+            self._fail("a word is missing")
+        line = self.line
+        return self._parts(lambda: self.text[self.position] in " \t\r\n|&;()<>", line)
+
+    def whole_word(self, quoted: bool) -> Word:
+        """The whole text as one word."""
+        return Word(tuple(self._double_quoted(""))) if quoted else self._parts(lambda: False)
+
+    def _parts(self, ends: Callable[[], bool], line: int = 0) -> Word:
+        """A word up to where it ends."""
+        parts: list[WordPart] = []
+        text = self.text
+        if text.startswith(("<(", ">("), self.position):
+            parts.append(self._enclosed("command", self.position + 1, False))
+        while self._rest() and not ends():
+            character = text[self.position]
+            if character == "'":
+                close = text.find("'", self.position + 1)
+                if close < 0:
+                    self._fail(f"a single quote is not closed: {text[self.position : self.position + 40]!r}")
+                parts.append(WordPart("text", text[self.position + 1 : close], True))
+                self.position = close + 1
+            elif text.startswith("$'", self.position):
+                parts.append(self._with_escapes())
+            elif character == '"' or text.startswith('$"', self.position):
+                self.position += 1 if character == '"' else 2
+                parts += self._double_quoted('"')
+            elif character == "\\":
+                parts += self._escaped()
+            elif character in "$`" and (expansion := self._expansion(False)):
+                parts.append(expansion)
+            else:
+                start = self.position
+                self.position += 1
+                while self._rest() and text[self.position] not in _SPECIAL_CHARACTERS:
+                    self.position += 1
+                parts.append(WordPart("text", text[start : self.position], False))
+        return Word(tuple(parts), line)
+
+    def _with_escapes(self) -> WordPart:
+        """Text with escapes, such as a line break."""
+        found = _WITH_ESCAPES.match(self.text, self.position) or self._fail("a single quote is not closed")
+        self.position = found.end()
+        return WordPart("text", _ESCAPE.sub(lambda one: _ESCAPES.get(one[1], one[0]), found[1]), True)
+
+    def _escaped(self) -> list[WordPart]:
+        if self.text.startswith(("\\\n", "\\\r\n"), self.position):
+            self.position = self.text.index("\n", self.position) + 1
+            return []
+        self.position += 2
+        return [WordPart("text", self.text[self.position - 1 : self.position] or "\\", True)]
+
+    def _double_quoted(self, end: str) -> list[WordPart]:
+        """What stands between double quotes, or up to the end of the text; expansions in it stay."""
+        parts: list[WordPart] = []
+        start = self.position
+        text = self.text
+        while self._rest():
+            character = text[self.position]
+            if character == end:
+                self.position += 1
+                return parts or [WordPart("text", "", True)]
+            if character == "\\" and self.position + 1 < len(text):
+                following = text[self.position + 1]
+                escaped = "" if following == "\n" else following if following in '"\\$`' else f"\\{following}"
+                parts.append(WordPart("text", escaped, True))
+                self.position += 2
+            elif character in "$`" and (expansion := self._expansion(True)):
+                parts.append(expansion)
+            else:
+                begin = self.position
+                self.position += 1
+                while self._rest() and text[self.position] not in '"\\$`':
+                    self.position += 1
+                parts.append(WordPart("text", text[begin : self.position], True))
+        if end:
+            self._fail(f"a double quote is not closed: {text[start - 1 : start + 39]!r}")
+        return parts
+
+    def _expansion(self, quoted: bool) -> WordPart | None:
+        """What begins with `$` or a backtick here; None for a `$` that is only a character."""
+        start = self.position
+        if self.text.startswith("$((", start):
+            return self._enclosed("arithmetic", start + 1, quoted)
+        if self.text.startswith("$(", start):
+            return self._enclosed("command", start + 1, quoted)
+        if self.text.startswith("${", start):
+            self.position = self._closing(start + 1, "{", "}")
+            return WordPart("variable", self.text[start : self.position], quoted)
+        if self.text[start] == "`":
+            close = self.text.find("`", start + 1)
+            if close < 0:
+                self._fail("a backtick is not closed")
+            self.position = close + 1
+            return WordPart("command", self.text[start : self.position], quoted)
+        found = _VARIABLE.match(self.text, start)
+        if found is None:
+            return None
+        self.position = found.end()
+        return WordPart("variable", found[0], quoted)
+
+    def _enclosed(self, kind: Literal["command", "arithmetic"], opening: int, quoted: bool) -> WordPart:
+        start = self.position
+        self.position = self._closing(opening, "(", ")")
+        return WordPart(kind, self.text[start : self.position], quoted)
+
+    def _closing(self, position: int, opens: str, closes: str) -> int:
+        """The place after the bracket that closes the one at `position`, quotes passed over."""
+        start = position
+        depth = 0
+        quotes = False
+        text = self.text
+        while position < len(text):
+            character = text[position]
+            if character == "\\":
+                position += 1
+            elif character == '"':
+                quotes = not quotes
+            elif character == "'" and not quotes:
+                position = text.find("'", position + 1)
+                if position < 0:
+                    break
+            elif character == opens:
+                depth += 1
+            elif character == closes:
+                depth -= 1
+                if not depth:
+                    return position + 1
+            position += 1
+        return self._fail(f"`{opens}` is not closed: {text[start : start + 40]!r}")
+
+
+def _document_word(body: str) -> Word:
+    try:
+        return parse_word(body, quoted=True)
+    except ShellSyntaxError:
+        return Word((WordPart("text", body, True),))

@@ -1,0 +1,1 @@
+"""slime: components laid out over slots, from its own command-line arguments."""

@@ -1,0 +1,122 @@
+"""slime behind the protocol of a framework. Light to import: each part loads what it needs when it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from placetui.frameworks.base import DeviceOrder, Framework, Override, PlanOptions
+from placetui.placement.config.reader import Reader
+from placetui.placement.plan import Plan
+from placetui.placement.problems import Path, Problems
+
+if TYPE_CHECKING:
+    from placetui.frameworks.cluster_facts import ClusterFacts, NodeOrder, RankSeen, RayJobSeen, RayNodeFacts
+    from placetui.frameworks.demand import RayDemand
+    from placetui.frameworks.entrypoint import JobConfiguration
+    from placetui.frameworks.new_job import ImportedFile, JobSize, Layout, ScriptContext
+    from placetui.placement.edits import Edit, Operation, Refusal
+
+
+class Slime(Framework):
+    """Sizes of training and rollout, laid out over slots."""
+
+    name = "slime"
+    title = "slime"
+    sections = ("slime",)
+    outline = "`slime:` with slime's arguments"
+    needs_gpus = True
+    device_order: DeviceOrder = "lowest_id"
+    environment_read = frozenset(
+        {
+            "ENABLE_ROUTING_REPLAY",
+            "NVSHMEM_DISABLE_NCCL",
+            "RAY_EXPERIMENTAL_NOSET_HIP_VISIBLE_DEVICES",
+            "RAY_EXPERIMENTAL_NOSET_MUSA_VISIBLE_DEVICES",
+            "RAY_EXPERIMENTAL_NOSET_ROCR_VISIBLE_DEVICES",
+            "SGLANG_DG_CACHE_DIR",
+            "SGLANG_JIT_KERNEL_EXTRA_PATH",
+            "TMS_DISK_BACKUP_DIR",
+        }
+    )
+    programs: tuple[str, ...] = ("train.py", "train_async.py")
+    only_at_head = True
+    """Whether files that a configuration names are read with `slime_version: head` only."""
+
+    def matches(self, config: Reader) -> bool:
+        return config.has_key("slime")
+
+    def references(self, config: Reader) -> list[Path]:
+        if self.only_at_head and config.get("placetui", "slime_version", default=None) != "head":
+            return []
+        from placetui.frameworks.slime.arguments import SECTION, SLIME_ARGUMENTS, argument_name
+
+        return [(SECTION, key) for key in config.keys(SECTION) if argument_name(key) in SLIME_ARGUMENTS.files]
+
+    def plan(self, config: Reader, options: PlanOptions, problems: Problems) -> Plan:
+        from placetui.frameworks.slime.plan import plan_slime
+
+        return plan_slime(config, options, problems)
+
+    def demand(self, plan: Plan) -> RayDemand:
+        """One group for all slots, a GPU and a CPU in each bundle; ranks take their share of both. The rollout manager
+        and its lock run outside of it.
+        """
+        from placetui.frameworks.demand import ActorDemand, BundleDemand, GroupDemand, RayDemand
+
+        slots = plan.reserved or 0
+        actors = [
+            ActorDemand(name, {"GPU": one.share or 0, "CPU": one.share or 0}, one.world_size, self.name)
+            for name, one in plan.components.items()
+        ]
+        services = [ActorDemand(name, {"CPU": 1}, 1) for name in ("RolloutManager", "Lock") if plan.services]
+        group = GroupDemand(self.name, "PACK", (BundleDemand({"GPU": 1, "CPU": 1}, slots),))
+        return RayDemand((group,) if slots else (), (*services, *actors))
+
+    def identify(self, facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
+        from placetui.frameworks.slime.identify import identify
+
+        return identify(facts, plan, self.name)
+
+    def configuration(self, job: RayJobSeen, environment: Mapping[str, str]) -> JobConfiguration | None:
+        """All of it stands on the command line."""
+        from placetui.frameworks.entrypoint import JobConfiguration, split_command
+        from placetui.frameworks.new_job import ScriptContext
+
+        words = split_command(job.entrypoint)
+        if not any(word.endswith(".py") for word in words):
+            return None
+        found = self.from_command(words, ScriptContext())
+        return JobConfiguration(found.text, notes=found.notes)
+
+    def order_nodes(
+        self, nodes: Sequence[RayNodeFacts], driver: str, ranks: Mapping[str, str | None], *, node_groups: bool = False
+    ) -> NodeOrder:
+        from placetui.frameworks.slime.order import order_nodes
+
+        return order_nodes(nodes)
+
+    def edit(self, plan: Plan, operation: Operation, config: Mapping[str, Any]) -> Edit:
+        from placetui.frameworks.slime.edit import SlimeEditor
+
+        return SlimeEditor(plan, config).edit(operation)
+
+    def arrange(self, plan: Plan, layout: Layout, config: Mapping[str, Any]) -> list[Override]:
+        from placetui.frameworks.slime.template import arrange
+
+        return arrange(plan, layout, config)
+
+    def template(self, layout: Layout, size: JobSize) -> Mapping[str, Any] | Refusal:
+        from placetui.frameworks.slime.template import template
+
+        return template(layout, size)
+
+    def from_command(self, words: Sequence[str], context: ScriptContext | None = None) -> ImportedFile:
+        from placetui.frameworks.slime.arguments import SLIME_ARGUMENTS
+        from placetui.frameworks.slime.command import import_command
+
+        settings = {} if context is None else {"slime_version": "head"}
+        return import_command(words, SLIME_ARGUMENTS, context, settings)
+
+
+FRAMEWORK = Slime()

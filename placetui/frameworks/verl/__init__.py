@@ -1,0 +1,1 @@
+"""verl: pools of GPUs, fused training processes, and replicas of inference servers."""

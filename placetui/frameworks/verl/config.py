@@ -1,0 +1,445 @@
+"""What a verl configuration says about placement: keys, verl's defaults by version, and the trainer they lead to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from placetui.placement.config.reader import Reader, Unresolved
+from placetui.placement.config.settings import SECTION
+from placetui.placement.problems import Path, Problems
+from placetui.placement.ranks import shorten
+from placetui.placement.wording import dotted, listing, quoted
+
+Trainer: TypeAlias = Literal["v1", "classic", "fully_async", "one_step_off", "generation", "fine_tuning"]
+
+ENTRIES: Mapping[str, Trainer] = {
+    "verl.trainer.main_ppo": "v1",
+    "verl.experimental.fully_async_policy.fully_async_main": "fully_async",
+    "verl.experimental.one_step_off_policy.main_ppo": "one_step_off",
+    "verl.trainer.main_generation_server": "generation",
+    "verl.trainer.sft_trainer_ray": "fine_tuning",
+}
+"""Modules that start verl on Ray. `main_ppo` is the classic trainer with `trainer.use_v1: false`."""
+
+MAIN_ENTRY = "verl.trainer.main_ppo"
+
+ACTOR: Path = ("actor_rollout_ref",)
+ROLLOUT: Path = ("actor_rollout_ref", "rollout")
+REWARD: Path = ("reward", "reward_model")
+OLD_REWARD: Path = ("reward_model",)
+TEACHERS: Path = ("distillation", "teacher_models")
+DEFAULT_TEACHER = "teacher_model"
+
+_VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(.*)")
+
+
+class Version(NamedTuple):
+    """A release of verl."""
+
+    major: int
+    minor: int
+    patch: int = 0
+    released: bool = True
+    """False for what came before the release, such as `0.8.0.dev`."""
+
+
+LATEST = Version(0, 9, 1)
+_OLD_WORKERS = Version(0, 7, 0)
+"""What a file is taken for that has keys which 0.9 no longer has."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSize:
+    """How large one inference replica is."""
+
+    path: Path
+    """Of the section that says so."""
+
+    engine: str
+    tensor: int
+    data: int
+    pipeline: int
+    expert: int = 1
+
+    @property
+    def size(self) -> int:
+        """GPUs of a replica."""
+        return self.tensor * self.data * self.pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillDecode:
+    """One prefill server and several decode servers inside a replica."""
+
+    path: Path
+    prefill_replicas: int
+    decode_replicas: int
+    prefill_tensor: int
+    decode_tensor: int
+
+    @property
+    def servers(self) -> tuple[int, ...]:
+        """GPUs of each server, in order."""
+        return (self.prefill_tensor, *(self.decode_tensor,) * self.decode_replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class NodesAsked:
+    """So many nodes with so many GPUs each, and where the file says so."""
+
+    path: Path
+    nodes: int
+    gpus: int
+
+    @property
+    def total(self) -> int:
+        return self.nodes * self.gpus
+
+
+@dataclass(frozen=True, slots=True)
+class RewardModel:
+    """A reward model: replicas of a server, or up to 0.6 a training process of its own kind."""
+
+    enabled: bool
+    in_workers: bool
+    """Whether it is no replica but a worker: in the pool of training, a role of its processes."""
+
+    own_pool: bool
+    asked: NodesAsked
+    replica: ReplicaSize
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """A teacher model of distillation."""
+
+    path: Path
+    key: str
+    """With `/` as verl writes it into names."""
+
+    replicas: int
+    replica: ReplicaSize
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What verl checks about the sizes of batches."""
+
+    path: Path
+    size: int
+    least: int
+    """What it must be a multiple of."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerlJob:
+    """Everything in a file that decides a placement."""
+
+    version: Version
+    trainer: Trainer
+    mode: str
+    """Of the v1 trainer: `sync`, `colocate_async` or `separate_async`."""
+
+    training: NodesAsked
+    resource: str
+    """What a bundle books in Ray: GPU or NPU."""
+
+    roles: tuple[str, ...]
+    """Role keys of the training processes, in verl's order."""
+
+    hybrid_engine: bool
+    critic: bool
+    rollout: ReplicaSize
+    rollout_mode: str
+    rollout_gpus: int
+    """GPUs of a node, as replicas are cut into parts."""
+
+    hybrid: bool
+    """Whether replicas run on the GPUs of training."""
+
+    standalone: NodesAsked | None
+    """Nodes for replicas on GPUs of their own."""
+
+    may_have_no_standalone: bool
+    backend: str
+    disaggregation: PrefillDecode | None
+    reward: RewardModel
+    old_reward_keys: Path | None
+    """A key of the old spelling that this version ignores."""
+
+    distillation: NodesAsked | None
+    teachers: tuple[Teacher, ...]
+    dropped_teacher: bool
+    """Whether the default entry is ignored beside others."""
+
+    reward_workers: int
+    agent_workers: int
+    storage_units: int
+    batch: Batch | None
+    assumed_engine: bool
+    """Whether the file does not say which engine serves."""
+
+    @property
+    def colocated(self) -> int:
+        """Processes that may share a GPU of training, and CPUs of each bundle."""
+        if self.trainer == "fine_tuning":
+            return 10
+        return 1 if self.version < Version(0, 7, 0, False) else 3
+
+    @property
+    def colocated_standalone(self) -> int:
+        """As `colocated`, of standalone replicas."""
+        return 2 if self.version >= Version(0, 8, 0) else self.colocated
+
+
+class Keys:
+    """Values of a configuration, each with verl's default where it is missing."""
+
+    def __init__(self, reader: Reader, problems: Problems) -> None:
+        self._reader = reader
+        self._problems = problems
+
+    def has(self, *path: str | int) -> bool:
+        """Whether there is a value other than null."""
+        return self._reader.has(*path)
+
+    def names(self, *path: str | int) -> list[str]:
+        return self._reader.keys(*path)
+
+    def get(self, *path: str | int, default: Any = None) -> Any:
+        found = self._reader.get(*path, default=None)
+        return default if found is None or isinstance(found, Unresolved) else found
+
+    def whole(self, *path: str | int, default: int) -> int:
+        """A whole number."""
+        found = self.get(*path, default=default)
+        if type(found) is int and abs(found) < 1_000_000:
+            return found
+        self._wrong(path, found, "a whole number")
+        return default
+
+    def flag(self, *path: str | int, default: bool = False) -> bool:
+        found = self.get(*path, default=default)
+        if isinstance(found, bool):
+            return found
+        self._wrong(path, found, "true or false")
+        return default
+
+    def text(self, *path: str | int, default: str) -> str:
+        found = self.get(*path, default=default)
+        if isinstance(found, str):
+            return found
+        self._wrong(path, found, "a word")
+        return default
+
+    def _wrong(self, path: Path, found: object, what: str) -> None:
+        message = f"`{dotted(path)}` must be {what}, not `{shorten(repr(found))}`"
+        self._problems.at(path).error("verl_value", message, hint=f"write {what}, or remove the key for verl's default")
+
+
+def read_job(reader: Reader, problems: Problems) -> VerlJob:
+    """What a file says; what is wrong in a value is reported, and the default taken instead."""
+    keys = Keys(reader, problems)
+    version = _version(keys, problems)
+    trainer = _trainer(keys, version, problems)
+    training = _nodes(keys, ("trainer",), (1, 1) if trainer == "fine_tuning" else (1, 8))
+    mode = keys.text("trainer", "v1", "trainer_mode", default="sync") if trainer == "v1" else ""
+    asynchronous = trainer in ("fully_async", "one_step_off")
+    gpus = keys.whole(*ROLLOUT, "n_gpus_per_node", default=training.gpus)
+    standalone = None
+    if asynchronous:
+        standalone = _nodes(keys, ("rollout",), (1, 8))
+        gpus = standalone.gpus
+    elif trainer == "generation":
+        standalone, gpus = training, training.gpus
+    elif mode == "separate_async":
+        standalone = NodesAsked(ROLLOUT, keys.whole(*ROLLOUT, "nnodes", default=0), gpus)
+    dynamic = keys.flag("async_training", "use_dynamic_resource_scheduling")
+    validates = keys.flag("async_training", "use_trainer_do_validate")
+    hybrid_engine = keys.flag(*ACTOR, "hybrid_engine", default=True)
+    hybrid = trainer in ("v1", "classic") or (trainer == "fully_async" and (dynamic or validates))
+    if mode == "separate_async" and not hybrid_engine and version[:2] == (0, 9) and version.patch >= 1:
+        hybrid = False
+    critic = bool(keys.get("critic", "enable", default=keys.get("algorithm", "adv_estimator", default="gae") == "gae"))
+    rollout = _replica(keys, ROLLOUT)
+    old_era = version < Version(0, 9, 0)
+    reward_at = OLD_REWARD if _reads_old_reward(keys, version, trainer) else REWARD
+    reward = _reward(keys, reward_at, training, version)
+    teachers, dropped = _teachers(keys)
+    rollout_mode = keys.text(*ROLLOUT, "mode", default="sync" if version < Version(0, 7, 0, False) else "async")
+    return VerlJob(
+        version=version,
+        trainer=trainer,
+        mode=mode,
+        training=training,
+        resource="NPU" if keys.get("trainer", "device") == "npu" else "GPU",
+        roles=_roles(keys, trainer, version, hybrid=hybrid, critic=critic, reward=reward),
+        hybrid_engine=hybrid_engine,
+        critic=critic,
+        rollout=rollout,
+        rollout_mode=rollout_mode,
+        rollout_gpus=gpus,
+        hybrid=hybrid and not (old_era and rollout_mode == "sync"),
+        standalone=standalone,
+        may_have_no_standalone=dynamic,
+        backend=keys.text(*ROLLOUT, "checkpoint_engine", "backend", default="nccl" if asynchronous else "naive"),
+        disaggregation=_disaggregation(keys, rollout),
+        reward=reward,
+        old_reward_keys=_ignored_reward_key(keys) if reward_at == REWARD and not old_era else None,
+        distillation=_nodes(keys, ("distillation",), (0, 8)) if keys.flag("distillation", "enabled") else None,
+        teachers=teachers,
+        dropped_teacher=dropped,
+        reward_workers=keys.whole("reward", "num_workers", default=8),
+        agent_workers=keys.whole(*ROLLOUT, "agent", "num_workers", default=8),
+        storage_units=keys.whole("transfer_queue", "backend", "SimpleStorage", "num_data_storage_units", default=8),
+        batch=_batch(keys, training.total),
+        assumed_engine=trainer != "fine_tuning" and not keys.has(*ROLLOUT, "name"),
+    )
+
+
+def _version(keys: Keys, problems: Problems) -> Version:
+    """What the file is for: said in it, or seen by keys that came or went."""
+    path = (SECTION, "verl_version")
+    said = keys.get(*path)
+    if said is not None:
+        found = _VERSION.fullmatch(str(said).strip())
+        if found is not None:
+            return Version(int(found[1]), int(found[2]), int(found[3] or 0), "dev" not in found[4])
+        if str(said) not in ("main", "head"):
+            hint = "write for example `0.9.1`, in quotes, or `main`"
+            problems.at(path).error("verl_version_unknown", f"`{said}` is no version of verl", hint=hint)
+        return LATEST if str(said) != "main" else Version(0, 10, 0, False)
+    has_new = keys.has("trainer", "use_v1") or keys.has("distillation") or keys.has("reward")
+    return _OLD_WORKERS if keys.has("trainer", "use_legacy_worker_impl") and not has_new else LATEST
+
+
+def _trainer(keys: Keys, version: Version, problems: Problems) -> Trainer:
+    path = (SECTION, "verl_entry")
+    said = keys.get(*path)
+    trainer = ENTRIES.get(str(said)) if said is not None else None
+    if said is not None and trainer is None:
+        hint = f"write one of {listing(quoted(ENTRIES))}"
+        problems.at(path).error("verl_entry_unknown", f"`{said}` does not start verl on Ray", hint=hint)
+    if trainer is None:
+        trainer = "v1"
+        if keys.has("async_training"):
+            trainer = "fully_async"
+        elif keys.has("rollout"):
+            trainer = "one_step_off"
+        elif not keys.has(*ACTOR) and (keys.has("engine") or not keys.has("algorithm")):
+            trainer = "fine_tuning"
+    if trainer == "v1":
+        uses_v1 = keys.flag("trainer", "use_v1", default=version >= Version(0, 9, 0, False))
+        return "v1" if uses_v1 else "classic"
+    return trainer
+
+
+def _nodes(keys: Keys, path: Path, default: tuple[int, int]) -> NodesAsked:
+    nodes = keys.whole(*path, "nnodes", default=default[0])
+    return NodesAsked(path, nodes, keys.whole(*path, "n_gpus_per_node", default=default[1]))
+
+
+def _replica(keys: Keys, path: Path) -> ReplicaSize:
+    return ReplicaSize(
+        path,
+        keys.text(*path, "name", default="vllm"),
+        keys.whole(*path, "tensor_model_parallel_size", default=2),
+        keys.whole(*path, "data_parallel_size", default=1),
+        keys.whole(*path, "pipeline_model_parallel_size", default=1),
+        keys.whole(*path, "expert_parallel_size", default=1),
+    )
+
+
+def _disaggregation(keys: Keys, rollout: ReplicaSize) -> PrefillDecode | None:
+    path = (*ROLLOUT, "disaggregation")
+    if not keys.flag(*path, "enabled"):
+        return None
+    return PrefillDecode(
+        path,
+        keys.whole(*path, "prefill_replicas", default=1),
+        keys.whole(*path, "decode_replicas", default=1),
+        rollout.tensor,
+        keys.whole(*path, "decode_tensor_model_parallel_size", default=rollout.tensor),
+    )
+
+
+def _reads_old_reward(keys: Keys, version: Version, trainer: Trainer) -> bool:
+    """Whether `reward_model.*` counts: before 0.7.1 alone, until 0.9 and in fully async where it is written."""
+    if version < Version(0, 7, 1):
+        return not keys.has(*REWARD, "enable")
+    carried_over = version < Version(0, 9, 0) or trainer == "fully_async"
+    return carried_over and keys.get(*OLD_REWARD, "enable") is not None
+
+
+def _reward(keys: Keys, path: Path, training: NodesAsked, version: Version) -> RewardModel:
+    enabled, own_pool = keys.flag(*path, "enable"), keys.flag(*path, "enable_resource_pool")
+    by_replicas = keys.flag(*path, "use_reward_loop", default=version >= Version(0, 7, 0, False))
+    in_workers = enabled and path == OLD_REWARD and version < Version(0, 9, 0) and not by_replicas
+    asked = _nodes(keys, path, (0, 8)) if own_pool else NodesAsked(path, training.nodes, training.gpus)
+    nothing = ReplicaSize((*path, "rollout"), "vllm", 2, 1, 1)
+    return RewardModel(enabled, in_workers, own_pool, asked, _replica(keys, nothing.path) if enabled else nothing)
+
+
+def _ignored_reward_key(keys: Keys) -> Path | None:
+    for key in ("enable", "enable_resource_pool", "nnodes", "n_gpus_per_node"):
+        if keys.has(*OLD_REWARD, key):
+            return (*OLD_REWARD, key)
+    return None
+
+
+def _teachers(keys: Keys) -> tuple[tuple[Teacher, ...], bool]:
+    """Teachers in the order of the file, and whether the default entry was dropped."""
+    if not keys.flag("distillation", "enabled"):
+        return (), False
+    names = keys.names(*TEACHERS) or [DEFAULT_TEACHER]
+    others = [name for name in names if name != DEFAULT_TEACHER]
+    found = []
+    for name in others or names:
+        path = (*TEACHERS, name)
+        key = str(keys.get(*path, "key", default="default" if not others else name))
+        replicas = keys.whole(*path, "num_replicas", default=0)
+        found.append(Teacher(path, key.replace("/", "_"), replicas, _replica(keys, (*path, "inference"))))
+    used = keys.whole(*TEACHERS, DEFAULT_TEACHER, "num_replicas", default=0) or keys.has(
+        *TEACHERS, DEFAULT_TEACHER, "model_path"
+    )
+    return tuple(found), bool(others and DEFAULT_TEACHER in names and used)
+
+
+def _roles(
+    keys: Keys, trainer: Trainer, version: Version, *, hybrid: bool, critic: bool, reward: RewardModel
+) -> tuple[str, ...]:
+    """Role keys of the training processes."""
+    if trainer in ("fine_tuning", "generation"):
+        return ()
+    needs_ref = keys.flag("algorithm", "use_kl_in_reward") or keys.flag(*ACTOR, "actor", "use_kl_loss")
+    lora = any(keys.get(*ACTOR, "model", *key) for key in (("lora", "rank"), ("lora_rank",), ("lora_adapter_path",)))
+    value = ("critic",) if critic else ()
+    if trainer in ("fully_async", "one_step_off"):
+        return ("actor_rollout" if hybrid else "actor", *value, *(("ref",) if needs_ref else ()))
+    ref = needs_ref and not lora
+    if not hybrid:
+        return ("actor", *(("ref",) if ref else ()), *value)
+    workers = keys.get("trainer", "use_legacy_worker_impl", default="auto")
+    if version < Version(0, 9, 0) and workers != "disable":
+        rm = ("rm",) if reward.in_workers and not reward.own_pool else ()
+        return ("actor_rollout", *value, *(("ref",) if ref else ()), *rm)
+    return ("actor_rollout_ref" if ref else "actor_rollout", *value)
+
+
+def _batch(keys: Keys, world: int) -> Batch | None:
+    """The check of `data.train_batch_size`, where the file says enough."""
+    path = ("data", "train_batch_size")
+    if not keys.has(*path) or world < 1 or keys.flag(*ACTOR, "actor", "use_dynamic_bsz"):
+        return None
+    least = world
+    if keys.get(*ACTOR, "actor", "strategy") == "megatron":
+        at = (*ACTOR, "actor", "megatron")
+        model = 1
+        for key in ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"):
+            model *= max(1, keys.whole(*at, key, default=1))
+        micro = keys.whole(*ACTOR, "actor", "ppo_micro_batch_size_per_gpu", default=1)
+        least = max(1, world // model) * max(1, micro)
+    return Batch(path, keys.whole(*path, default=0) * keys.whole(*ROLLOUT, "n", default=1), least)

@@ -1,0 +1,116 @@
+"""verl behind the protocol of a framework. Light to import: each part loads what it needs when it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from placetui.frameworks.base import Framework, Override, PlanOptions
+from placetui.placement.config.reader import Reader
+from placetui.placement.plan import Plan
+from placetui.placement.problems import Problems
+
+if TYPE_CHECKING:
+    from placetui.frameworks.cluster_facts import ClusterFacts, NodeOrder, RankSeen, RayJobSeen, RayNodeFacts
+    from placetui.frameworks.demand import RayDemand
+    from placetui.frameworks.entrypoint import JobConfiguration
+    from placetui.frameworks.new_job import ImportedFile, JobSize, Layout, ScriptContext
+    from placetui.placement.edits import Edit, Operation, Refusal
+
+
+class Verl(Framework):
+    """Pools of GPUs with fused training processes, and replicas of inference servers."""
+
+    name = "verl"
+    title = "verl"
+    sections = (
+        *("trainer", "actor_rollout_ref", "algorithm", "critic", "reward", "reward_model", "distillation"),
+        *("rollout", "async_training", "data", "transfer_queue"),
+    )
+    outline = "`trainer:` and `actor_rollout_ref:` with verl's configuration"
+    texts = (("placetui", "verl_version"),)
+    programs = (
+        "verl.trainer.main_ppo",
+        "verl.experimental.fully_async_policy.fully_async_main",
+        "verl.experimental.one_step_off_policy.main_ppo",
+        "verl.trainer.main_generation_server",
+        "verl.trainer.sft_trainer_ray",
+        "verl.trainer.sft_trainer",
+    )
+    needs_gpus = True
+    device_order = "lowest_id"
+
+    def matches(self, config: Reader) -> bool:
+        if config.has_key("cluster", "component_placement") or config.has_key("slime"):
+            return False
+        if config.has("placetui", "verl_entry"):
+            return True
+        sized = any(config.has_key("trainer", key) for key in ("nnodes", "n_gpus_per_node", "use_v1"))
+        return config.is_section("actor_rollout_ref") or (config.is_section("trainer") and sized)
+
+    def plan(self, config: Reader, options: PlanOptions, problems: Problems) -> Plan:
+        from placetui.frameworks.verl.plan import plan_verl
+
+        return plan_verl(config, options, problems)
+
+    def demand(self, plan: Plan) -> RayDemand:
+        """The groups in the order of the requests; each rank takes its share of a bundle and one CPU."""
+        from placetui.frameworks.demand import ActorDemand, BundleDemand, GroupDemand, RayDemand
+
+        groups = tuple(
+            GroupDemand(one.name, one.strategy, (BundleDemand(one.resources, one.bundles),)) for one in plan.groups
+        )
+        storage = [one for one in plan.services if one.name.endswith("SimpleStorageUnit")]
+        services = [ActorDemand(one.name, {"CPU": one.cpus}, 1) for one in plan.services if one not in storage]
+        services.append(ActorDemand("SimpleStorageUnit", {"CPU": 1}, round(sum(one.cpus for one in storage))))
+        waiting = [replace(one, before_groups=True) for one in services if one.count and any(one.resources.values())]
+        return RayDemand(groups, tuple(waiting))
+
+    environment_read = frozenset({"RANK", "WORLD_SIZE", "RAY_LOCAL_WORLD_SIZE", "WG_PREFIX"})
+
+    def identify(self, facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
+        from placetui.frameworks.verl.identify import identify
+
+        return identify(facts, plan)
+
+    def configuration(self, job: RayJobSeen, environment: Mapping[str, str]) -> JobConfiguration | None:
+        """What the command line says, with verl's defaults for the rest."""
+        from placetui.frameworks.entrypoint import JobConfiguration, split_command
+
+        words = split_command(job.entrypoint)
+        if not any(word in self.programs for word in words):
+            return None
+        found = self.from_command(words, None)
+        return JobConfiguration(found.text, notes=found.notes)
+
+    def from_command(self, words: Sequence[str], context: ScriptContext | None = None) -> ImportedFile:
+        from placetui.frameworks.verl.command import import_command
+
+        return import_command(words, context)
+
+    def order_nodes(
+        self, nodes: Sequence[RayNodeFacts], driver: str, ranks: Mapping[str, str | None], *, node_groups: bool = False
+    ) -> NodeOrder:
+        """As verl sorts the groups of a pool: by the text of the address."""
+        from placetui.frameworks.cluster_facts import NodeOrder
+
+        usable = [node for node in nodes if node.gpus] or list(nodes)
+        return NodeOrder(tuple(node.id for node in sorted(usable, key=lambda one: one.ip)), "the address, as text")
+
+    def edit(self, plan: Plan, operation: Operation, config: Mapping[str, Any]) -> Edit:
+        """Sizes only: Ray chooses the GPUs."""
+        from placetui.frameworks.verl.edit import edit
+
+        return edit(plan, operation, config)
+
+    def template(self, layout: Layout, size: JobSize) -> Mapping[str, Any] | Refusal:
+        from placetui.frameworks.verl.edit import template
+
+        return template(layout, size)
+
+    def resize(self, nodes: int) -> list[Override]:
+        return [(("trainer", "nnodes"), nodes)]
+
+
+FRAMEWORK = Verl()

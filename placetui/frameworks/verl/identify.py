@@ -1,0 +1,247 @@
+"""Which actor of a running verl job is which rank.
+
+Ray's tables say it all: names of groups and actors, bundles, and RANK in the runtime environment. A rank of training is
+a worker. A rank of `rollout`, `reward_model` or a teacher is a server; the workers that hold its GPUs are services.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from placetui.frameworks.cluster_facts import ActorSeen, ClusterFacts, DeviceSource, RankSeen
+from placetui.frameworks.verl.layout import ROLE_ORDER
+from placetui.placement.plan import Plan
+from placetui.placement.wording import listing
+
+RUNNERS = frozenset({"TaskRunnerV1", "FullyAsyncTaskRunner", "FullyAsyncTrainer", "OneStepTaskRunner"})
+"""Classes that only verl has. `TaskRunner` alone may be anybody's."""
+
+SERVICES = {
+    "TaskRunnerV1": "task runner",
+    "TaskRunner": "task runner",
+    "FullyAsyncTaskRunner": "task runner",
+    "OneStepTaskRunner": "task runner",
+    "FullyAsyncTrainer": "trainer process",
+    "FullyAsyncRollouter": "rollouter",
+    "MessageQueue": "message queue",
+    "RewardLoopWorker": "reward loop worker",
+    "RewardComputeWorker": "reward compute worker",
+    "AgentLoopWorker": "agent loop worker",
+    "AgentLoopWorkerTQ": "agent loop worker",
+    "GlobalRequestLoadBalancer": "load balancer",
+    "TransferQueueController": "transfer queue controller",
+    "SimpleStorageUnit": "transfer queue storage",
+}
+"""What the other actors of such a job are, by class."""
+
+_GROUP = re.compile(r"(?P<pool>.*)verl_group_(?P<sizes>\d+(?:_\d+)*):(?P<index>\d+)")
+_WORKER = re.compile(
+    r"(?P<prefix>.*?)(?P<class>WorkerDict|CheckpointEngineWorker|TrainingWorker)_(?P<group>\d+):(?P<bundle>\d+)"
+)
+_REPLICA = re.compile(
+    r"rollout_(?:(?P<kind>reward|teacher)_)?(?P<mode>standalone|colocate)_(?P<replica>\d+)(?:_(?P<teacher>.+))?"
+)
+_SERVER = re.compile(
+    r"(?P<engine>vllm|sglang)_server_(?:(?P<kind>reward|teacher|decode)_)?(?P<replica>\d+)_(?P<part>\d+)"
+    r"(?:_(?P<teacher>.+))?"
+)
+_TRTLLM = re.compile(r"trtllm_server_(?:(?P<kind>reward)_)?(?P<replica>\d+)")
+_TASK = re.compile(r"WorkerDict\.(actor_rollout_ref|actor_rollout|actor|critic|ref|rm)_")
+
+
+class _Server(NamedTuple):
+    """A server actor, by what its name says."""
+
+    actor: ActorSeen
+    component: str
+    replica: int
+    part: int
+    decode: bool = False
+
+
+def identify(facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
+    """The ranks and services of a job, if it is one of verl."""
+    if not is_verl(facts):
+        return
+    plan = plan if plan is not None and plan.framework == "verl" else None
+    workers: list[ActorSeen] = []
+    replicas: dict[tuple[str, int], list[ActorSeen]] = {}
+    servers: list[_Server] = []
+    for actor in facts.actors:
+        name = class_of(actor)
+        if name in ("WorkerDict", "TrainingWorker"):
+            workers.append(actor)
+        elif name == "CheckpointEngineWorker" and (found := _replica_of(actor)) is not None:
+            replicas.setdefault(found, []).append(actor)
+        elif (server := _server_of(actor)) is not None:
+            servers.append(server)
+        elif name in SERVICES:
+            yield RankSeen(actor.id, actor.job, SERVICES[name], service=True)
+    training = [one for one in workers if not _pool_of(facts, one).startswith("reward_pool")]
+    yield from _training(facts, training, servers, plan)
+    for actor in workers:
+        if actor not in training:
+            yield _worker(facts, actor, "reward_model")
+    yield from _servers(facts, servers, replicas, training, plan)
+    for (component, number), found_workers in replicas.items():
+        for actor in found_workers:
+            note = f"worker {_rank(facts, actor)} of replica {number}"
+            yield RankSeen(actor.id, actor.job, f"{component} worker", service=True, note=note)
+
+
+def class_of(actor: ActorSeen) -> str:
+    """The class without the function that it was made in."""
+    return actor.class_name.rpartition(".")[2]
+
+
+def is_verl(facts: ClusterFacts) -> bool:
+    """Whether the actors of a job are verl's: a runner of its own, or a group with a name of its pattern."""
+    own = {actor.group for actor in facts.actors if actor.group}
+    jobs = {actor.job for actor in facts.actors}
+    if any(class_of(actor) in RUNNERS for actor in facts.actors):
+        return True
+    return any(_GROUP.fullmatch(one.name) for one in facts.groups if one.id in own or one.job in jobs)
+
+
+def _pool_of(facts: ClusterFacts, actor: ActorSeen) -> str:
+    group = facts.group_by_id.get(actor.group)
+    found = _GROUP.fullmatch(group.name) if group is not None else None
+    return found["pool"] if found else ""
+
+
+def _replica_of(actor: ActorSeen) -> tuple[str, int] | None:
+    """Component and number of the replica whose GPUs a worker holds."""
+    worker = _WORKER.fullmatch(actor.name)
+    prefix = actor.environment.get("WG_PREFIX") or (worker["prefix"] if worker else "")
+    found = _REPLICA.fullmatch(prefix)
+    return (_component(found["kind"], found["teacher"]), int(found["replica"])) if found else None
+
+
+def _server_of(actor: ActorSeen) -> _Server | None:
+    found = _SERVER.fullmatch(actor.name)
+    if found:
+        component = _component(found["kind"], found["teacher"])
+        return _Server(actor, component, int(found["replica"]), int(found["part"]), found["kind"] == "decode")
+    found = _TRTLLM.fullmatch(actor.name)
+    return _Server(actor, _component(found["kind"], None), int(found["replica"]), 0) if found else None
+
+
+def _component(kind: str | None, teacher: str | None) -> str:
+    return f"teacher:{teacher or 'default'}" if kind == "teacher" else "reward_model" if kind == "reward" else "rollout"
+
+
+def _rank(facts: ClusterFacts, actor: ActorSeen) -> int:
+    """RANK of its environment; failing that, as its name counts."""
+    told = actor.environment.get("RANK", "")
+    if told.isdecimal():
+        return int(told)
+    found = _WORKER.fullmatch(actor.name)
+    group = facts.group_by_id.get(actor.group)
+    return int(found["group"]) * len(group.bundles if group else ()) + int(found["bundle"]) if found else 0
+
+
+def _training(
+    facts: ClusterFacts, actors: Sequence[ActorSeen], servers: Sequence[_Server], plan: Plan | None
+) -> Iterator[RankSeen]:
+    keys = {found[1] for actor in actors for task in actor.tasks if (found := _TASK.search(task))}
+    planned = (
+        next((one for one in plan.components.values() if one.roles or one.name == "trainer"), None) if plan else None
+    )
+    for prefix in {_prefix(actor) for actor in actors}:
+        mine = [actor for actor in actors if _prefix(actor) == prefix]
+        name = next((key for key in ("actor_rollout_ref", "actor_rollout", "actor") if key in keys), "")
+        if class_of(mine[0]) == "TrainingWorker":
+            name = "trainer"
+        elif not name:
+            hybrid = any(one.component == "rollout" for one in servers)
+            name = planned.name if planned is not None else "actor_rollout" if hybrid else "actor"
+        roles = sorted({role for key in keys for role in key.split("_")}, key=ROLE_ORDER.index)
+        if planned is not None and planned.name == name:
+            roles = list(planned.roles)
+        note = f"{listing(roles)} in one process" if len(roles) > 1 else ""
+        for actor in mine:
+            yield _worker(facts, actor, name, note)
+
+
+def _prefix(actor: ActorSeen) -> str:
+    found = _WORKER.fullmatch(actor.name)
+    return found["prefix"] if found else actor.environment.get("WG_PREFIX", "")
+
+
+def _worker(facts: ClusterFacts, actor: ActorSeen, component: str, note: str = "") -> RankSeen:
+    world = actor.environment.get("WORLD_SIZE", "")
+    group = facts.group_by_id.get(actor.group)
+    sizes = _GROUP.fullmatch(group.name) if group is not None else None
+    size = int(world) if world.isdecimal() else sum(map(int, sizes["sizes"].split("_"))) if sizes else None
+    devices = facts.booked(actor)
+    measured = () if devices else facts.measured(actor)
+    source: DeviceSource | None = "ray" if devices else "nvml" if measured else None
+    return RankSeen(actor.id, actor.job, component, _rank(facts, actor), size, devices or measured, source, note=note)
+
+
+def _servers(
+    facts: ClusterFacts,
+    servers: Sequence[_Server],
+    replicas: Mapping[tuple[str, int], Sequence[ActorSeen]],
+    training: Sequence[ActorSeen],
+    plan: Plan | None,
+) -> Iterator[RankSeen]:
+    """Servers as parts of replicas: rank = replica x parts + part."""
+
+    def in_order(actor: ActorSeen) -> int:
+        return _rank(facts, actor)
+
+    for component in dict.fromkeys(one.component for one in servers):
+        mine = [one for one in servers if one.component == component]
+        planned = plan.components.get(component) if plan is not None else None
+        ordered = {
+            replica: _by_part(one for one in mine if one.replica == replica)
+            for replica in sorted({one.replica for one in mine})
+        }
+        parts = max(len(found) for found in ordered.values())
+        sizes: tuple[int, ...] = ()
+        if planned is not None and planned.engines:
+            parts = max(parts, planned.parts_per_engine or 1)
+            sizes = tuple(len(one.devices) for one in planned.placements[:parts])
+        hybrid = [replica for replica in ordered if (component, replica) not in replicas]
+        per_hybrid = len(training) // len(hybrid) if hybrid else 0
+        for replica, found in ordered.items():
+            workers = sorted(replicas.get((component, replica), ()), key=in_order)
+            if not workers:
+                first = hybrid.index(replica) * (sum(sizes) or per_hybrid)
+                workers = sorted(training, key=in_order)[first : first + (sum(sizes) or per_hybrid)]
+            for part, server in found.items():
+                own = _own(workers, part, parts, sizes)
+                here = [one for one in own if one.node == server.actor.node]
+                devices = tuple(sorted({gpu for one in here for gpu in facts.booked(one)}))
+                measured = () if devices else facts.measured(server.actor)
+                yield RankSeen(
+                    server.actor.id,
+                    server.actor.job,
+                    component,
+                    replica * parts + part,
+                    planned.world_size if planned is not None else (max(ordered) + 1) * parts,
+                    devices or measured,
+                    "ray" if devices else "nvml" if measured else None,
+                    note=""
+                    if replicas.get((component, replica))
+                    else "on the GPUs of training; Ray books nothing for it",
+                )
+
+
+def _by_part(servers: Iterable[_Server]) -> dict[int, _Server]:
+    """The servers of a replica: prefill or parts first, then those that decode. Of two with a name, the last one."""
+    found = sorted(servers, key=lambda one: (one.decode, one.part, not one.actor.is_dead, one.actor.started))
+    first = 1 + max((one.part for one in found if not one.decode), default=-1)
+    return {one.part + (first if one.decode else 0): one for one in found}
+
+
+def _own(workers: Sequence[ActorSeen], part: int, parts: int, sizes: tuple[int, ...]) -> Sequence[ActorSeen]:
+    """The workers of a part: as the plan has it, else equal parts."""
+    if len(sizes) == parts and sum(sizes) == len(workers):
+        first = sum(sizes[:part])
+        return workers[first : first + sizes[part]]
+    each = len(workers) // parts
+    return workers[part * each : (part + 1) * each]

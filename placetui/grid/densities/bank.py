@@ -1,0 +1,560 @@
+"""The GPUs of one node, line by line: numbers, residents, meters; a process over several GPUs is one tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+from placetui.grid.densities.cell import Cell, memory_figure
+from placetui.grid.densities.rows import (
+    Process,
+    RowSlot,
+    Shape,
+    arrange,
+    is_oversubscribed,
+    processes_on,
+    shape_of,
+)
+from placetui.grid.look.style import (
+    BODY,
+    ERROR,
+    FAINT,
+    MUTED,
+    NAME,
+    TEXT,
+    WARNING,
+    Ground,
+    Line,
+    LineBuilder,
+    Style,
+)
+from placetui.grid.overlay import Overlay, ShownState
+from placetui.grid.pen import STATE_STYLES, Pen
+from placetui.placement.wording import GIB, share_figure
+
+
+@dataclass(frozen=True, slots=True)
+class TileSize:
+    """What one of the three densities shows."""
+
+    least: int
+    """Columns of a GPU, from which on all of it is shown."""
+
+    squeezed: int
+    """Columns of a GPU where there are fewer."""
+
+    natural: int
+    most: int
+    lines: int
+    """Lines of a GPU beside its residents."""
+
+    planned_lines: int
+    """The same without live data."""
+
+    per_resident: int = 1
+    border: int = 0
+    names_left: bool = False
+    """Whether the node's name stands at the left of its GPUs, where there is room."""
+
+
+CARD = TileSize(17, 15, 19, 40, 10, 2, per_resident=2, border=1)
+TILE = TileSize(10, 8, 10, 30, 4, 3)
+SMALL = TileSize(7, 5, 8, 16, 2, 2, names_left=True)
+
+
+class TileRoom(Protocol):
+    """What a layout tells the bank."""
+
+    size: TileSize
+    pen: Pen
+    cell: int
+    """Columns of a GPU."""
+
+    pitch: int
+    arranged: dict[Shape, tuple[RowSlot, ...]]
+    """Rows of processes, by shape: nodes mostly look alike."""
+
+    pieces: dict[tuple[object, ...], Line]
+    """Residents as they were written last."""
+
+    def x(self, device: int) -> int:
+        """First column of a GPU."""
+
+    def keep(self, key: tuple[object, ...], piece: Line) -> None:
+        """Remember how a resident is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Adjacent GPUs that one process, or a crowd, or nobody is on in one row."""
+
+    first: int
+    last: int
+    members: tuple[int, ...] = ()
+
+
+class Bank:
+    """Writes the GPUs of one node."""
+
+    def __init__(self, layout: TileRoom, cells: Sequence[Cell], overlay: Overlay | None) -> None:
+        self.layout = layout
+        self.pen = layout.pen
+        self.cells = cells
+        self.overlay = overlay
+        self.inner = layout.cell - 2 - 2 * layout.size.border
+        """Columns of a GPU between its padding."""
+
+        self.processes = processes_on([cell.device for cell in cells], self.pen)
+        shape = shape_of(self.processes, self.pen)
+        slots = layout.arranged.get(shape)
+        if slots is None:
+            # Nodes mostly look alike: few shapes are ever worked out.
+            slots = layout.arranged[shape] = arrange(shape)
+        self.slots = slots
+        self.joined = {} if layout.size.border else self._joined()
+        """By the first and last of GPUs that are one tile, the process that they belong to."""
+
+        self._wide = {index: ends for ends in self.joined for index in range(ends[0], ends[1] + 1)}
+        self._bases = [self._base(cell.index, cell.index) for cell in cells]
+        """What blanks of each GPU look like."""
+
+    def _joined(self) -> dict[tuple[int, int], Process]:
+        """Adjacent GPUs that have the same processes, and nobody else."""
+        residents: dict[int, tuple[int, ...]] = {}
+        for slot in self.slots:
+            for index in slot.devices:
+                residents[index] = (*residents.get(index, ()), *slot.processes)
+        found: dict[tuple[int, int], Process] = {}
+        for slot in self.slots:
+            for first, last in _adjacent(slot.devices):
+                same = {residents[index] for index in range(first, last + 1)}
+                if last > first and len(same) == 1 and not any(self.cells[i].sign for i in range(first, last + 1)):
+                    found.setdefault((first, last), self.processes[slot.processes[0]])
+        return found
+
+    def _base(self, first: int, last: int) -> Style:
+        """Of adjacent GPUs: the hue of a process that they belong to, else the tint of the worst."""
+        if process := self.joined.get(self._wide.get(first, (-1, -1))):
+            return Style("text", self.pen.marks[process.component].hue, ground="component")
+        tints = {self.cells[index].ground for index in range(first, last + 1)}
+        wanted: tuple[Ground, ...] = ("error", "warning") if self.layout.size.border else ("error", "warning", "tile")
+        return Style("text", ground=next((one for one in wanted if one in tints), None))
+
+    def write(self, lines: Sequence[LineBuilder]) -> None:
+        """All lines of the GPUs, from the first on."""
+        size, live = self.layout.size, self.overlay is not None
+        step = size.per_resident
+        rows = (len(lines) - (size.lines if live else size.planned_lines)) // step
+        at = 1 + (6 + 1 if live else 0) if size.border else 1
+        parts: dict[int, Callable[[LineBuilder, Cell, Style], None]] = {}
+        last = len(lines) - 1
+        if size.border:
+            if live:
+                history = [self._history(cell) for cell in self.cells]
+                parts = {1: self._memory_line, 2: self._meter, 3: self._load_line}
+                parts |= {
+                    4 + number: lambda line, cell, style, number=number: self._runs(line, history[cell.index], number)  # type: ignore[misc]
+                    for number in range(3)
+                }
+                parts[last - 1] = self._unknown_process
+        elif live:
+            parts = {last - 2: self._meter, last - 1: self._memory, last: self._load}
+            if size is SMALL:
+                parts = {last: self._meter}
+        for number, line in enumerate(lines):
+            row = (number - at) // step if at <= number < at + step * rows else -1
+            if number == 0 or (size.border and number == last):
+                self._edge(line, top=number == 0)
+            elif row >= 0:
+                self._row(line, row, below=bool((number - at) % step))
+            elif number == last and not live:
+                self._foot(line)
+            elif part := parts.get(number):
+                self._each(line, part)
+            else:
+                self._each(line, self._spare if not live else _nothing)
+
+    # One line of all GPUs
+
+    def _each(self, line: LineBuilder, write: Callable[[LineBuilder, Cell, Style], None]) -> None:
+        """Write a part of every GPU; the gaps within a tile of several are filled."""
+        for cell in self.cells:
+            base = self._bases[cell.index]
+            x = self.layout.x(cell.index)
+            ends = self._wide.get(cell.index)
+            width = self.layout.pitch if ends and cell.index < ends[1] else self.layout.cell
+            if line.column <= x:
+                self._start(line, x, base)
+            write(line, cell, base)
+            self._fill(line, x + width, base)
+
+    def _start(self, line: LineBuilder, x: int, base: Style) -> None:
+        line.put(x, "")
+        if self.layout.size.border:
+            line.add(self.pen.glyphs.box[5], self._border(base))
+        line.add(" ", base)
+
+    def _fill(self, line: LineBuilder, end: int, base: Style) -> None:
+        border = self.layout.size.border
+        line.add(" " * (end - border - line.column), base)
+        if border:
+            line.add(self.pen.glyphs.box[5], self._border(base))
+
+    def _border(self, base: Style) -> Style:
+        role = {"error": "error_border", "warning": "warning_border"}.get(base.ground or "", "border")
+        return Style(role, ground=base.ground)  # type: ignore[arg-type]
+
+    def _on(self, style: Style, base: Style) -> Style:
+        if base.hue is None or style.hue is not None:
+            return self.pen.on(style, base.ground)
+        return style._replace(ground=base.ground, hue=base.hue)
+
+    def _edge(self, line: LineBuilder, *, top: bool) -> None:
+        """The number of each GPU with its temperature or what is wrong, or the border of a card."""
+        for first, last in self._blocks():
+            base = self._bases[first]
+            if self.layout.size.border:
+                self._card_edge(line, self.cells[first], base, top)
+            elif last > first:
+                self._joined_numbers(line, first, last, base)
+            else:
+                self._number(line, self.cells[first], base)
+
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        for cell in self.cells:
+            first, last = self._wide.get(cell.index, (cell.index, cell.index))
+            if cell.index == first:
+                yield first, last
+
+    def _number(self, line: LineBuilder, cell: Cell, base: Style) -> None:
+        x = self.layout.x(cell.index)
+        line.put(x, " ", base)
+        shown, right, style = self._title(cell, str(cell.index), self.inner)
+        line.add(shown, self._on(style, base))
+        right = right.rjust(x + 1 + self.inner - line.column)
+        line.add(right, self._on(style if cell.sign else FAINT, base))
+        line.add(" " * (x + self.layout.cell - line.column), base)
+
+    def _title(self, cell: Cell, name: str, room: int) -> tuple[str, str, Style]:
+        """Number and sign at the left, what stands at the right, and the style."""
+        if sign := cell.sign:
+            words = f"{sign.text} {sign.words}"
+            if len(name) + 1 + len(words) > room:
+                words = sign.text
+            if len(words) > 1 and room - len(name) - len(words) < 3:
+                return f"{name} {words}"[:room], "", sign.style
+            return name, words, sign.style
+        style = NAME if cell.device.occupants else MUTED
+        right = self._corner(cell)
+        return name, right if len(name) + 1 + len(right) <= room else "", style
+
+    def _corner(self, cell: Cell) -> str:
+        """The temperature; while ranks start, how many are alive; in a plan, the sum of the shares."""
+        if self.overlay is None:
+            total = cell.device.total_share
+            return "" if total is None or self.layout.size is SMALL else f"{total:.2f}"
+        if self.overlay.state_on(cell.device.node, cell.index) in ("starting", "pending"):
+            states = [self.overlay.state_of(one.component, one.rank) for one in cell.device.occupants]
+            return f"{states.count('alive')}/{len(states)}"
+        if cell.sample is None or cell.sample.temperature is None or self.layout.size is SMALL:
+            return ""
+        return f"{cell.sample.temperature:.0f}{self.pen.glyphs.degree}"
+
+    def _joined_numbers(self, line: LineBuilder, first: int, last: int, base: Style) -> None:
+        """`4 ─── 5 ─── 6 ─── 7`."""
+        link = Style("component", base.hue, ground=base.ground)
+        x = self.layout.x(first)
+        line.put(x, " ", base)
+        for one, other in pairwise(range(first, last + 1)):
+            line.add(str(one), self._on(NAME, base))
+            room = self.layout.x(other) + 1 - line.column
+            line.add(f" {self.pen.glyphs.span * (room - 2)} " if room > 2 else " " * room, link)
+        line.add(str(last), self._on(NAME, base))
+        line.add(" " * (self.layout.x(last) + self.layout.cell - line.column), base)
+
+    def _card_edge(self, line: LineBuilder, cell: Cell, base: Style, top: bool) -> None:
+        box, border = self.pen.glyphs.box, self._border(base)
+        x, width = self.layout.x(cell.index), self.layout.cell
+        line.put(x, "")
+        if not top:
+            line.add(box[3] + box[4] * (width - 2) + box[2], border)
+            return
+        shown, right, style = self._title(cell, f"GPU {cell.index}", width - 6)
+        line.add(box[0], border)
+        line.add(f" {shown} ", self._on(style, base))
+        right = f" {right} " if right else ""
+        line.add(box[4] * (x + width - 1 - line.column - len(right)), border)
+        line.add(right, self._on(style if cell.sign else FAINT, base))
+        line.add(box[1], border)
+
+    def _row(self, line: LineBuilder, row: int, *, below: bool) -> None:
+        """The residents of one row; with `below` what each holds."""
+        pieces = [
+            _Piece(first, last, slot.processes)
+            for slot in self.slots
+            if slot.row == row
+            for first, last in _adjacent(slot.devices)
+        ]
+        taken = {index for piece in pieces for index in range(piece.first, piece.last + 1)}
+        for first, last in self._blocks():
+            if first not in taken:
+                pieces += [_Piece(first, last)] if not taken.intersection(range(first, last + 1)) else []
+        for piece in sorted(pieces, key=lambda one: one.first):
+            self._resident(line, piece, row, below)
+
+    def _resident(self, line: LineBuilder, piece: _Piece, row: int, below: bool) -> None:
+        """One process, a crowd or nobody; what looks as it did on an earlier drawing is not written again."""
+        members = [self.processes[member] for member in piece.members]
+        base = self._bases[piece.first] if piece.first == piece.last else self._base(piece.first, piece.last)
+        line.put(self.layout.x(piece.first), "")
+        key: tuple[object, ...] = (piece.first, piece.last, base, row == 0, below)
+        if len(members) == 1:
+            one = members[0]
+            held = self.cells[piece.first].held.get((one.component, one.rank)) if self.layout.size.border else None
+            state = self.overlay.state_of(one.component, one.rank) if self.overlay else None
+            key = (one.component, one.rank, state, held, *key)
+        elif row == 0 and not members:
+            key = (not self.cells[piece.first].device.occupants, *key)
+        known = self.layout.pieces.get(key) if len(members) < 2 else None
+        if known is None:
+            known = self._piece(members, piece, row, below, base)
+            if len(members) < 2:
+                self.layout.keep(key, known)
+        line.extend(known, self.layout.x(piece.last) + self.layout.cell - line.column)
+
+    def _piece(self, members: Sequence[Process], piece: _Piece, row: int, below: bool, base: Style) -> Line:
+        layout = self.layout
+        if piece.last > piece.first and members and base.ground in ("tile", None):
+            base = Style("text", self.pen.marks[members[0].component].hue, ground="component")
+        line = LineBuilder.empty()
+        end = layout.x(piece.last) + layout.cell - layout.x(piece.first)
+        self._start(line, 0, base)
+        room = end - 2 - 2 * layout.size.border
+        if below and members:
+            self._held(line, members, piece, room, base)
+        elif len(members) == 1:
+            self._process(line, members[0], piece, room, base)
+        elif members:
+            self._crowd(line, members, room, base)
+        elif row == 0 and not self.cells[piece.first].device.occupants and not below:
+            line.add(f"{self.pen.glyphs.empty} free"[:room], self._on(FAINT, base))
+        self._fill(line, end, base)
+        return tuple(line.runs)
+
+    def _process(self, line: LineBuilder, process: Process, piece: _Piece, room: int, base: Style) -> None:
+        """`A0     .80`, `R0  one process on 4 GPUs  1.0`, `R0 ▸ .20` where its other devices are elsewhere."""
+        pen = self.pen
+        start = line.column
+        state = self.overlay.state_of(process.component, process.rank) if self.overlay else None
+        letter, rank = pen.label(process.component, process.rank)
+        rank_style = STATE_STYLES[state] if state in ("dead", "restarting", "stale") else TEXT
+        fixed = pen.is_fixed(process.component, process.rank)
+        number = (rank.text if fixed else f"{pen.glyphs.unfixed}{rank.text}") + (
+            pen.glyphs.states[state] if state in ("dead", "restarting", "stale") else ""
+        )
+        right, right_style = self._beside(process, state, piece)
+        number = pen.cut(number, room - len(letter.text))
+        line.add(letter.text, self._letter(process.component, base, faint=state == "pending"))
+        line.add(number, self._on(MUTED if not fixed else FAINT if state == "pending" else rank_style, base))
+        left = room - (line.column - start)
+        links = pen.glyphs.left * (process.devices[0] < piece.first) + pen.glyphs.right * (
+            process.devices[-1] > piece.last
+        )
+        if links and left > len(links):
+            line.add(f" {links}", self._letter(process.component, base))
+            left -= 1 + len(links)
+        group = pen.group_of(process.component, process.rank)
+        size = f"one process on {piece.last - piece.first + 1} GPUs" if piece.last > piece.first else ""
+        kind = group.rpartition("/")[2]
+        for words in filter(None, (f"{group}  {size}".strip(), f"{kind}  {size}".strip(), group, kind)):
+            width = pen.measure(words)
+            if left > width + len(right) + 3:
+                line.add(f"  {words}", self._on(BODY, base), 2 + width)
+                left -= 2 + width
+                break
+        if len(right) < left or (left == len(right) and state not in (None, "alive")):
+            line.add(" " * (left - len(right)), base)
+            line.add(right, self._on(right_style, base))
+
+    def _letter(self, component: str, base: Style, *, faint: bool = False) -> Style:
+        style = self.pen.letter_style(component)
+        return style._replace(ground=base.ground, bold=not faint)
+
+    def _beside(self, process: Process, state: ShownState | None, piece: _Piece) -> tuple[str, Style]:
+        """The share and, on a card, the memory of a rank; or that it is not alive yet."""
+        if state in ("starting", "pending"):
+            return self.pen.glyphs.states[state], STATE_STYLES[state]
+        share = "" if process.share is None or self.layout.cell < 8 else share_figure(process.share)
+        if not self.layout.size.border or self.overlay is None:
+            return share, MUTED
+        if state == "dead":
+            return f"{share}  dead", ERROR
+        held = self.cells[piece.first].held.get((process.component, process.rank))
+        return (f"{share}  {held / GIB:.1f}G" if held else share), MUTED
+
+    def _held(self, line: LineBuilder, members: Sequence[Process], piece: _Piece, room: int, base: Style) -> None:
+        """What a rank holds of a GPU's memory; in a plan, its share."""
+        part = sum(one.share or 0.0 for one in members)
+        cell = self.cells[piece.first]
+        if self.overlay is not None:
+            total = (cell.sample.memory_total if cell.sample else None) or 0
+            held = sum(cell.held.get((one.component, one.rank), 0) for one in members)
+            part = held / total if total else 0.0
+        style = self.pen.style("component", members[0].component)
+        line.extend(self.pen.thin(part, room, style, base.ground), room)
+
+    def _crowd(self, line: LineBuilder, processes: Sequence[Process], room: int, base: Style) -> None:
+        """`G 0–199 ×200`."""
+        start = line.column
+        state = self.overlay.worst_of((one.component, one.rank) for one in processes) if self.overlay else None
+        sign = self.pen.state(state) if state not in (None, "alive") else None
+        letter, rest = self.pen.crowd(
+            processes[0].component, [one.rank for one in processes], room - 1 if sign else room
+        )
+        line.add(letter.text, self._letter(processes[0].component, base))
+        line.add(rest.text, self._on(rest.style, base))
+        if sign:
+            line.add(sign.text, self._on(sign.style, base))
+        if processes[0].share is not None and self.layout.cell >= 8:
+            share = share_figure(sum(one.share or 0 for one in processes))
+            left = room - (line.column - start)
+            if left > len(share):
+                line.add(" " * (left - len(share)), base)
+                line.add(share, self._on(MUTED, base))
+
+    # Parts of one GPU
+
+    def _spare(self, line: LineBuilder, cell: Cell, base: Style) -> None:
+        """Below the residents of a plan: how much too much is promised, or which rank a process over several is."""
+        if is_oversubscribed(cell.device):
+            over = f"over {share_figure((cell.device.total_share or 0.0) - 1)}"
+            line.add(over[: self.inner], self._on(ERROR, base))
+            return
+        ends = self._wide.get(cell.index)
+        if ends and ends[0] == cell.index:
+            process = self.joined[ends]
+            size = self.pen.plan.components[process.component].world_size
+            # It continues over the next GPUs of the tile.
+            line.add(f"rank {process.rank} of {size}", self._on(MUTED, base))
+
+    def _foot(self, line: LineBuilder) -> None:
+        """The shares in the order of the rows above; all of the width, the padding too."""
+        width = self.layout.cell
+        for cell in self.cells:
+            ground = self._bases[cell.index].ground
+            base = self._bases[cell.index]._replace(role="track")
+            line.put(self.layout.x(cell.index), "")
+            scale = width / max(cell.device.total_share or 0.0, 1.0)
+            held, at = 0.0, 0
+            ends = self._wide.get(cell.index, (cell.index, cell.index))
+            gap = 1 if cell.index < ends[1] else 0
+            for one in cell.device.occupants:
+                held += one.share or 0.0
+                upto = min(width, max(round(held * scale), at))
+                sign = self.pen.glyphs.foot if self.pen.color else self.pen.marks[one.component].letter[0]
+                fills = gap if upto == width and at < width else 0
+                line.add(sign * (upto - at + fills), self.pen.style("component", one.component, ground))
+                gap -= fills
+                at = upto
+            line.add(self.pen.glyphs.foot * (width - at) + " " * gap, base)
+
+    def _percent(self, cell: Cell) -> float | None:
+        return cell.sample.memory_percent if cell.sample else None
+
+    def _meter(self, line: LineBuilder, cell: Cell, base: Style) -> None:
+        percent = self._percent(cell)
+        if percent is None:
+            line.add("n/a"[: self.inner], self._on(FAINT, base))
+        else:
+            line.extend(self.pen.meter(percent, self.inner, base.ground, cell.unknown), self.inner)
+
+    def _memory(self, line: LineBuilder, cell: Cell, base: Style) -> None:
+        """`71.0 89%`."""
+        percent = self._percent(cell)
+        alarming = cell.sign is not None and cell.sign.words in ("mem", "plan")
+        if percent is None or cell.sample is None:
+            return
+        used = memory_figure(cell.sample)
+        self._pair(line, used, f"{percent:.0f}%", base, WARNING if alarming else TEXT, WARNING if alarming else MUTED)
+
+    def _load(self, line: LineBuilder, cell: Cell, base: Style) -> None:
+        """The load of the last seconds, then as it is."""
+        sample = cell.sample
+        width = self.inner - 4
+        if sample is None or self.overlay is None:
+            return
+        history = self.overlay.history
+        if history is not None and width > 0:
+            values = history.series(cell.device.node, cell.index, "utilization", last=2 * width)
+            line.extend(self.pen.history(values, width, 1, base.ground)[0], width)
+        else:
+            line.add(" " * max(0, width), base)
+        load = "" if sample.utilization is None else f"{sample.utilization:.0f}%"
+        line.add(load.rjust(4), self._on(MUTED, base))
+
+    def _memory_line(self, line: LineBuilder, cell: Cell, base: Style) -> None:
+        """`71.0 GiB  89%`, on a card."""
+        percent = self._percent(cell)
+        if percent is None or cell.sample is None:
+            return
+        used = memory_figure(cell.sample)
+        style = WARNING if cell.sign is not None and cell.sign.words in ("mem", "plan") else TEXT
+        line.add(used, self._on(style._replace(bold=True), base))
+        line.add(" GiB", self._on(MUTED, base))
+        line.add(f"{percent:.0f}%".rjust(self.inner - len(used) - 4), self._on(style, base))
+
+    def _load_line(self, line: LineBuilder, cell: Cell, base: Style) -> None:
+        sample = cell.sample
+        if sample is None:
+            return
+        temperature = f"  {sample.temperature:.0f}{self.pen.glyphs.degree}" if cell.sign and sample.temperature else ""
+        load = "" if sample.utilization is None else f"{sample.utilization:.0f}%"
+        self._pair(line, f"load{temperature}", load, base, MUTED, TEXT)
+
+    def _history(self, cell: Cell) -> list[Line]:
+        history = self.overlay.history if self.overlay else None
+        if history is None:
+            return []
+        ground = self._bases[cell.index].ground
+        values = history.series(cell.device.node, cell.index, "utilization", last=2 * self.inner)
+        return self.pen.history(values, self.inner, 3, ground)
+
+    def _runs(self, line: LineBuilder, lines: Sequence[Line], number: int) -> None:
+        if lines:
+            line.extend(lines[number], self.inner)
+
+    def _unknown_process(self, line: LineBuilder, cell: Cell, base: Style) -> None:
+        """`? 31877  6.2G`: the largest process that nobody knows."""
+        foreign = [one for one in (cell.sample.processes if cell.sample else ()) if one.kind in ("foreign", "gone")]
+        if not foreign:
+            return
+        first = max(foreign, key=lambda one: one.memory or 0)
+        more = f" +{len(foreign) - 1}" if len(foreign) > 1 else ""
+        held = f"{first.memory / GIB:.1f}G" if first.memory else ""
+        self._pair(line, f"? {first.pid}{more}", held, base, WARNING, WARNING)
+
+    def _pair(self, line: LineBuilder, left: str, right: str, base: Style, style: Style, other: Style) -> None:
+        """One text at the left, another at the right, if both fit."""
+        left = left[: self.inner]
+        line.add(left, self._on(style, base))
+        room = self.inner - len(left)
+        if right and len(right) < room + (room == len(right)):
+            line.add(" " * (room - len(right)), base)
+            line.add(right, self._on(other, base))
+
+
+def _nothing(line: LineBuilder, cell: Cell, base: Style) -> None:
+    """A blank line of a GPU."""
+
+
+def _adjacent(devices: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of each run of adjacent devices."""
+    found: list[tuple[int, int]] = []
+    for device in devices:
+        if found and device == found[-1][1] + 1:
+            found[-1] = (found[-1][0], device)
+        else:
+            found.append((device, device))
+    return found

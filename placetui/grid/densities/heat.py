@@ -1,0 +1,309 @@
+"""The heat wall: half a cell for a GPU, coloured by one of its values; what stands out bears a sign."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Literal, TypeAlias, get_args
+from weakref import ref
+
+from placetui.grid.densities.base import CursorMark, Place, Region
+from placetui.grid.densities.rows import Census, Extent
+from placetui.grid.look.style import FAINT, MUTED, NAME, TEXT, Line, LineBuilder, Run, Style, level_of, paint
+from placetui.grid.overlay import Overlay
+from placetui.grid.pen import Pen
+from placetui.observe.model import DeviceSample, NodeSample
+from placetui.placement.plan import GPU, SHARE_UNITS
+
+HeatMetric: TypeAlias = Literal["memory", "load", "temperature", "state"]
+METRICS: tuple[HeatMetric, ...] = get_args(HeatMetric)
+
+NATURAL_WIDTH = 120
+NARROWEST_BODY = 8
+COLDEST, HOTTEST = 20, 100
+"""Ends of the scale of temperatures, in °C."""
+
+PEERS = 1024
+"""GPUs of a component that are sampled to find the usual value."""
+
+FAR_BELOW = 0.5
+"""A value below this part of what is usual among its peers is an outlier."""
+
+NOTICEABLE = 20
+"""Percent from which on there is something to fall far below of."""
+
+UPPER = "▀"
+ABSENT = Run(" ", TEXT)
+SIGNED = Style("text", bold=True, ground="white")
+DEAD = Style("white", bold=True, ground="alarm")
+
+
+def heat_of(sample: DeviceSample | None, metric: HeatMetric) -> float | None:
+    """A value of a GPU in percent of its scale; None where it is not known."""
+    if sample is None:
+        return None
+    if metric == "memory":
+        return sample.memory_percent
+    if metric == "load":
+        return sample.utilization
+    if metric == "temperature" and sample.temperature is not None:
+        return 100 * (sample.temperature - COLDEST) / (HOTTEST - COLDEST)
+    return None
+
+
+class Heat:
+    """The layout and the lines of the heat wall."""
+
+    pitch = 1
+
+    def __init__(
+        self,
+        pen: Pen,
+        nodes: Sequence[int],
+        width: int | None,
+        live: bool,
+        census: Census,
+        metric: HeatMetric = "memory",
+    ) -> None:
+        self.pen = pen
+        self.nodes = nodes
+        self.metric: HeatMetric = metric
+        self._live = live
+        self._census = census
+        gpus = max((pen.plan.nodes[node].gpus for node in nodes), default=0)
+        self.columns = max(1, -(-gpus // 2))
+        """Cells of a node: the first half of its GPUs above, the others below."""
+
+        self._block = self.columns + 1
+        self._digits = len(str(max(nodes, default=0)))
+        self.gutter = self._digits + 4
+        fits = max(1, ((width or NATURAL_WIDTH) - self.gutter + 1) // self._block)
+        across = min(fits, max(1, len(nodes)))
+        # Round numbers of nodes in a line are easier to count.
+        step = next((one for one in (10, 8, 4, 2) if across >= 2 * one and across % one <= across // 8), 1)
+        self.across = across - across % step if across < len(nodes) else across
+        self.width = self.gutter + max(NARROWEST_BODY, self.across * self._block - 1)
+        self.least_width = self.gutter + max(NARROWEST_BODY, self._block)
+        self._runs: dict[tuple[int, int], Run] = {}
+        self._known: dict[Extent, tuple[Run, ...]] = {}
+        """Plans of nodes that look alike."""
+        self._usual: tuple[ref[Overlay] | None, dict[int, float]] = None, {}
+        """What is usual in the overlay that was drawn last, which is not kept alive for it."""
+
+    # Where things are
+
+    @property
+    def height(self) -> int:
+        return -(-len(self.nodes) // self.across)
+
+    def top(self, band: int) -> int:
+        return band
+
+    def band_at(self, y: int) -> int:
+        return y
+
+    def _x(self, position: int) -> int:
+        return self.gutter + position % self.across * self._block
+
+    def position_at(self, x: int, y: int) -> int | None:
+        block = (x - self.gutter) // self._block
+        if not 0 <= y < self.height or x < self.gutter or block >= self.across:
+            return None
+        position = y * self.across + block
+        return position if position < len(self.nodes) else None
+
+    def locate(self, position: int, index: int, kind: str) -> Region | None:
+        node = self.pen.plan.nodes[self.nodes[position]]
+        if kind != GPU or index >= node.gpus:
+            return None
+        return Region(self._x(position) + index % self.columns, position // self.across, 1, 1)
+
+    def at(self, x: int, y: int) -> Place | None:
+        """The GPU in the upper half of a cell."""
+        position = self.position_at(x, y)
+        if position is None:
+            return None
+        node, index = self.pen.plan.nodes[self.nodes[position]], x - self._x(position)
+        return Place(node.rank, GPU, index) if index < min(self.columns, node.gpus) else None
+
+    def cursor(self, position: int, index: int, kind: str) -> Iterator[CursorMark]:
+        """The node between two bars, and which half of the cell it is."""
+        region = self.locate(position, index, kind)
+        if region is None:
+            return
+        x = self._x(position)
+        left, right = tuple(self.pen.glyphs.cursor)
+        yield CursorMark(x - 1, region.y, 1, right, inverse=False)
+        yield CursorMark(x + self.columns, region.y, 1, left, inverse=False)
+        yield CursorMark(region.x, region.y, 1)
+
+    def header(self) -> tuple[Line, ...]:
+        line = LineBuilder.empty()
+        if isinstance(self.nodes, range) and self.nodes.step == 1:
+            every = -(-(len(str(self.across)) + 2) // self._block)
+            for node in range(0, self.across, every):
+                line.put(self.gutter + node * self._block, f"+{node}", FAINT)
+        return (line.finish(self.width),)
+
+    def key(self) -> Iterator[tuple[Run, str]]:
+        glyphs = self.pen.glyphs
+        if not self._live:
+            for name, mark in self.pen.marks.items():
+                yield Run(mark.letter, self.pen.letter_style(name)), self.pen.clean(name)
+            yield Run(glyphs.empty, FAINT), "free"
+            yield Run(glyphs.states["dead"], DEAD), "oversubscribed"
+            return
+        yield Run(glyphs.above, SIGNED), "above a threshold"
+        yield Run(glyphs.differs, SIGNED), "not as planned"
+        if self.metric in ("memory", "load"):
+            yield Run(glyphs.below, SIGNED), "far below its peers"
+        yield Run(glyphs.states["dead"], DEAD), "dead"
+        yield Run("??", NAME), "stale"
+
+    # Drawing
+
+    def draw(self, band: int, overlay: Overlay | None) -> tuple[Line, ...]:
+        """One line: the number and letter of its first node, then all its nodes."""
+        first = band * self.across
+        line = LineBuilder.empty()
+        node = self.nodes[first]
+        line.add(str(node).rjust(self._digits), MUTED)
+        if residents := self._census[node].largest[:1]:
+            mark = None if residents[0] is None else self.pen.by_number[residents[0]]
+            style = self.pen.letter_style(mark.name) if mark else FAINT
+            line.put(self._digits + 1, mark.letter[0] if mark else self.pen.glyphs.empty, style)
+        for position in range(first, min(first + self.across, len(self.nodes))):
+            line.put(self._x(position), "")
+            for run in self._node(self.nodes[position], overlay):
+                line.add(run.text, run.style)
+        return (line.finish(self.width),)
+
+    def _node(self, node: int, overlay: Overlay | None) -> Iterator[Run]:
+        extent = self._census[node]
+        seen = overlay.observation.node(node) if overlay else None
+        if overlay is not None and seen is not None and seen.stale:
+            yield Run("?" * min(2, self.columns), NAME)
+            yield Run(self.pen.glyphs.hatch * (self.columns - 2), FAINT)
+            return
+        if overlay is None:
+            known = self._known.get(extent)
+            if known is None:
+                known = self._known[extent] = tuple(self._planned(extent, halves) for halves in self._cells(extent))
+            yield from known
+            return
+        for halves in self._cells(extent):
+            yield self._measured(node, extent.largest, halves, overlay, seen)
+
+    def _cells(self, extent: Extent) -> Iterator[tuple[int, ...]]:
+        """The GPUs of each cell, the upper one first."""
+        for column in range(self.columns):
+            yield tuple(index for index in (column, column + self.columns) if index < extent.gpus)
+
+    def _planned(self, extent: Extent, halves: Sequence[int]) -> Run:
+        """In the hues of the components; without colour, the letter."""
+        residents = extent.largest
+        if not halves:
+            return ABSENT
+        for index in halves:
+            if sum(units for _, devices, units in extent.holdings if index in devices) > SHARE_UNITS:
+                return Run(self.pen.glyphs.states["dead"], DEAD)
+        if not self._colored:
+            first = next((residents[index] for index in halves if residents[index] is not None), None)
+            if first is None:
+                return Run(self.pen.glyphs.empty, FAINT)
+            mark = self.pen.by_number[first]
+            full = all(residents[index] is not None for index in halves)
+            return Run(mark.letter[0] if full else mark.letter[0].lower(), self.pen.letter_style(mark.name))
+        paints = [
+            paint("track") if (one := residents[index]) is None else paint(self.pen.by_number[one].hue)
+            for index in halves
+        ]
+        return self._half_blocks(paints)
+
+    @property
+    def _colored(self) -> bool:
+        return self.pen.color and not self.pen.ascii
+
+    def _half_blocks(self, paints: Sequence[int]) -> Run:
+        key = paints[0], paints[-1] if len(paints) > 1 else paint("ground")
+        run = self._runs.get(key)
+        if run is None:
+            run = self._runs[key] = Run(UPPER, Style("heat", level=key[0], ground="heat", under=key[1]))
+        return run
+
+    def _measured(
+        self,
+        node: int,
+        residents: Sequence[int | None],
+        halves: Sequence[int],
+        overlay: Overlay,
+        seen: NodeSample | None,
+    ) -> Run:
+        if not halves:
+            return ABSENT
+        paints: list[int] = []
+        warmest: float | None = None
+        for index in halves:
+            if sign := self._sign(node, index, overlay):
+                return sign
+            sample = seen.device(index) if seen else None
+            if self.metric == "state":
+                paints.append(_state_paint(overlay, node, index, residents[index]))
+                continue
+            value = heat_of(sample, self.metric)
+            if value is not None and self._is_far_below(value, residents[index], overlay):
+                return Run(self.pen.glyphs.below, SIGNED)
+            paints.append(paint("track") if value is None else level_of(value))
+            if value is not None:
+                warmest = max(value, warmest or 0.0)
+        if self._colored:
+            return self._half_blocks(paints)
+        if self.metric == "state":
+            state = overlay.state_on(node, halves[0])
+            return self.pen.state(state) if state else Run(self.pen.glyphs.empty, FAINT)
+        return Run(" " if warmest is None else str(min(9, int(warmest / 10))), TEXT)
+
+    def _sign(self, node: int, index: int, overlay: Overlay) -> Run | None:
+        """What stands out whatever the metric."""
+        state = overlay.state_on(node, index)
+        if state == "dead":
+            return Run(self.pen.glyphs.states["dead"], DEAD)
+        if overlay.is_drifting(node, index):
+            return Run(self.pen.glyphs.differs, SIGNED)
+        if alerts := overlay.alerts_on(node, index):
+            return Run(self.pen.glyphs.below if alerts == {"load_below"} else self.pen.glyphs.above, SIGNED)
+        if state == "restarting":
+            return Run(self.pen.glyphs.states["restarting"], SIGNED)
+        return None
+
+    def _is_far_below(self, value: float, component: int | None, overlay: Overlay) -> bool:
+        if component is None or self.metric not in ("memory", "load"):
+            return False
+        if self._usual[0] is None or self._usual[0]() is not overlay:
+            self._usual = ref(overlay), self._usual_values(overlay)
+        usual = self._usual[1].get(component, 0.0)
+        return usual >= NOTICEABLE and value < FAR_BELOW * usual
+
+    def _usual_values(self, overlay: Overlay) -> dict[int, float]:
+        """By component, the value in the middle; of many GPUs a sample."""
+        found: dict[int, list[float]] = {}
+        nodes = overlay.observation.nodes
+        for sample in nodes[:: max(1, 8 * len(nodes) // PEERS)]:
+            if not 0 <= sample.rank < len(self.pen.plan.nodes) or sample.stale:
+                continue
+            residents = self._census[sample.rank].largest
+            for device in sample.devices:
+                component = residents[device.index] if 0 <= device.index < len(residents) else None
+                value = heat_of(device, self.metric)
+                if component is not None and value is not None:
+                    found.setdefault(component, []).append(value)
+        return {component: median(values) for component, values in found.items() if len(values) > 2}
+
+
+def _state_paint(overlay: Overlay, node: int, index: int, resident: int | None) -> int:
+    state = overlay.state_on(node, index)
+    if state == "starting":
+        return paint("text")
+    if state == "pending" or resident is None:
+        return paint("track")
+    return paint("muted")

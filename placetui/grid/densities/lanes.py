@@ -1,0 +1,108 @@
+"""What a node has beside its GPUs: robots, processes on the node itself, what the framework adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from placetui.grid.densities.base import Place
+from placetui.grid.densities.rows import CROWD
+from placetui.grid.look.style import FAINT, MUTED, TEXT, LineBuilder, Run
+from placetui.grid.overlay import Overlay
+from placetui.grid.pen import Pen
+from placetui.placement.plan import GPU, NODE, Device, Occupant
+from placetui.placement.topology import Node
+
+WIDEST_KIND = 10
+WIDEST_ENTRY = 26
+ON_NODE = "on node"
+SLOT = 28
+"""Columns of an entry below tiles."""
+
+
+class LaneEntry(NamedTuple):
+    """Something in a lane, and where."""
+
+    place: Place | None
+    runs: tuple[Run, ...]
+    line: int
+    x: int
+    width: int
+
+
+def has_lanes(pen: Pen, nodes: Sequence[Node]) -> bool:
+    """Whether there is anything but GPUs to show on the nodes."""
+    return (
+        bool(pen.plan.services)
+        or any(node.hardware for node in nodes)
+        or any(component.strategy == "node" for component in pen.plan.components.values())
+    )
+
+
+def in_one_line(pen: Pen, node: Node, start: int, end: int, overlay: Overlay | None = None) -> list[LaneEntry]:
+    """The entries one after the other; an ellipsis stands for those that do not fit."""
+    entries: list[LaneEntry] = []
+    x = start
+    for place, runs, is_first in _items(pen, node, overlay):
+        width = sum(pen.measure(run.text) for run in runs)
+        at = x + (1 + is_first if entries else 0)
+        if at + width > end - 2:
+            entries.append(LaneEntry(place, (Run(pen.glyphs.ellipsis, MUTED),), 0, end - 1, 1))
+            break
+        entries.append(LaneEntry(place, runs, 0, at, width))
+        x = at + width
+    return entries
+
+
+def in_slots(pen: Pen, node: Node, start: int, end: int, slots: int, overlay: Overlay | None = None) -> list[LaneEntry]:
+    """The entries in columns of `SLOT`, so many in a line."""
+    return [
+        LaneEntry(place, runs, number // slots, start + number % slots * SLOT, min(SLOT - 2, end - start))
+        for number, (place, runs, _) in enumerate(_items(pen, node, overlay))
+    ]
+
+
+def write(pen: Pen, lines: Sequence[LineBuilder], entries: Sequence[LaneEntry]) -> None:
+    """Write entries into their lines."""
+    for entry in entries:
+        builder, room = lines[entry.line], entry.width
+        builder.put(entry.x, "")
+        for run in entry.runs:
+            shown = pen.cut(run.text, room)
+            cells = pen.measure(shown)
+            builder.add(shown, run.style, cells)
+            room -= cells
+
+
+def _items(pen: Pen, node: Node, overlay: Overlay | None) -> Iterator[tuple[Place | None, tuple[Run, ...], bool]]:
+    """Device and runs of each, and whether it begins a kind: `franka E0`, `E1`, `on node W 0–9 ×10`, `▫ router`."""
+    kind = GPU
+    for device in pen.plan.devices_of(node.rank):
+        if device.kind == GPU:
+            continue
+        place = Place(node.rank, device.kind, device.index)
+        is_first = device.kind != kind
+        name = ON_NODE if device.kind == NODE else pen.cut(pen.clean(device.kind), WIDEST_KIND)
+        label = (Run(f"{name} ", MUTED),) if is_first else ()
+        kind = device.kind
+        crowds = list(_crowds(pen, device, overlay)) or [(Run(pen.glyphs.empty, FAINT),)]
+        if device.kind == NODE:
+            for number, runs in enumerate(crowds):
+                yield place, (*label, *runs) if number == 0 else runs, number == 0
+        else:
+            yield place, (*label, *(run for runs in crowds for run in runs)), is_first
+    for service in pen.services.get(node.rank, ()):
+        yield None, (Run(pen.cut(service, WIDEST_ENTRY), MUTED),), True
+
+
+def _crowds(pen: Pen, device: Device, overlay: Overlay | None) -> Iterator[tuple[Run, ...]]:
+    by_component: dict[str, list[Occupant]] = {}
+    for one in device.occupants:
+        by_component.setdefault(one.component, []).append(one)
+    for component, found in by_component.items():
+        ranks = sorted(one.rank for one in found)
+        runs: tuple[Run, ...] = pen.crowd(component, ranks, WIDEST_ENTRY)
+        if device.kind != NODE and len(ranks) <= CROWD:
+            runs = tuple(run for rank in ranks for run in (*pen.label(component, rank), Run(" ", TEXT)))
+        state = overlay.worst_of((one.component, one.rank) for one in found) if overlay else None
+        yield runs if state is None or state == "alive" else (*runs, pen.state(state))

@@ -1,0 +1,235 @@
+"""Letters: one line per node, the residents of a GPU side by side, all else in a lane at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from placetui.grid.densities import lanes
+from placetui.grid.densities.base import GUTTER_GAP, MOST_DEVICES, CursorMark, Place, Region
+from placetui.grid.densities.cell import Cell, worst
+from placetui.grid.densities.rows import Census, Extent, is_oversubscribed, processes_on
+from placetui.grid.look.style import FAINT, MUTED, NAME, TEXT, Line, LineBuilder, Run, Style
+from placetui.grid.overlay import Overlay
+from placetui.grid.pen import Pen
+from placetui.placement.plan import GPU, Device
+
+LEAST = 3
+"""Columns of a GPU."""
+
+NATURAL = 7
+MOST = 15
+"""Longer labels are shortened even where there is room for them."""
+
+LANE = 30
+"""Columns for robots and processes on nodes, where there are any."""
+
+NARROW_LANE = 20
+ROOMY = 100
+"""From this width on there is room for groups and a wide lane."""
+
+GROUPS = 12
+"""Most columns that group names take beside the node's name."""
+
+WIDEST_NAME = 22
+
+Write = Callable[[Device], list[Run]]
+
+
+class Letters:
+    """The layout and the lines of the density that shows letters."""
+
+    across = 1
+
+    def __init__(self, pen: Pen, nodes: Sequence[int], width: int | None, live: bool, census: Census) -> None:
+        self.pen = pen
+        self.nodes = nodes
+        self._live = live
+        shown = [pen.plan.nodes[node] for node in nodes]
+        roomy = width is None or width >= ROOMY
+        self._lane_width = 0 if not lanes.has_lanes(pen, shown) else LANE if roomy else NARROW_LANE
+        groups = min(GROUPS, max((pen.name_width(pen.groups(node)) for node in shown), default=0)) if roomy else 0
+        names = min(WIDEST_NAME, max((4, *(pen.name_width(node.name) for node in shown))))
+        self.devices = min(MOST_DEVICES, max((node.gpus for node in shown), default=0))
+        across = max(1, self.devices)
+        longest = max((self._longest(extent) for extent in {census[node] for node in nodes}), default=0)
+        wanted = min(MOST, max(NATURAL, longest + live))
+        fixed = names + GUTTER_GAP + 1 + (groups + 2 if groups else 0) + self._lane_width
+        self.cell = wanted
+        if width is not None:
+            fits = (width - fixed + 1) // across - 1
+            if fits < LEAST:
+                names = max(4, min(names, width - self._lane_width - across * (LEAST + 1)))
+                groups = 0
+            self.cell = max(LEAST, min(wanted, fits))
+        self._name = names
+        self.gutter = names + 2 + (groups + 2 if groups else 0)
+        self.pitch = self.cell + 1
+        self._lane = self.gutter + across * self.pitch
+        self.width = self._lane - 1 + (self._lane_width + 1 if self._lane_width else 0)
+        if self._lane_width and width is not None:
+            self.width = max(self.width, width)
+        self.least_width = self.gutter + across * (LEAST + 1) - 1 + self._lane_width
+
+    def _longest(self, extent: Extent) -> int:
+        """Columns that the labels on a device of such nodes take, where ranks have as many digits as they can."""
+        used = [0] * extent.gpus
+        for number, devices, _ in extent.holdings:
+            label = self.pen.by_number[number].label(max(0, self.pen.world_sizes[number] - 1))
+            for device in devices:
+                used[device] += len(label)
+        return max(used, default=0)
+
+    @property
+    def height(self) -> int:
+        return len(self.nodes)
+
+    def top(self, band: int) -> int:
+        return band
+
+    def band_at(self, y: int) -> int:
+        return y
+
+    def position_at(self, x: int, y: int) -> int | None:
+        return y if 0 <= y < self.height else None
+
+    def header(self) -> tuple[Line, ...]:
+        line = LineBuilder.empty()
+        line.put(0, "node", FAINT)
+        for device in range(self.devices):
+            line.put(self._x(device), str(device)[-self.cell :], FAINT)
+        if self._lane_width:
+            line.put(self._lane + 2, "others", FAINT)
+        return (line.finish(self.width),)
+
+    def _x(self, device: int) -> int:
+        return self.gutter + device * self.pitch
+
+    def key(self) -> Iterator[tuple[Run, str]]:
+        glyphs = self.pen.glyphs
+        yield Run(glyphs.span * 3, Style("component")), "one process"
+        yield Run(glyphs.right, Style("component")), "not adjacent"
+        yield Run(glyphs.empty, FAINT), "free"
+        if self._live:
+            yield from ((self.pen.state(state), state) for state in ("restarting", "dead", "stale"))
+            yield Run(glyphs.differs, Style("warning")), "not as planned"
+            yield Run(glyphs.above, Style("warning")), "above a threshold"
+        else:
+            yield Run(glyphs.states["dead"], Style("error")), "oversubscribed"
+
+    def draw(self, band: int, overlay: Overlay | None) -> tuple[Line, ...]:
+        node = self.pen.plan.nodes[self.nodes[band]]
+        gpus = [one for one in self.pen.plan.devices_of(node.rank) if one.kind == GPU and one.index < self.devices]
+        cells = [Cell(self.pen, device, overlay) for device in gpus]
+        line = LineBuilder.empty()
+        sign = worst(cells)
+        self.pen.put_name(line, 0, node.name, self._name, sign.style if sign else NAME)
+        if sign:
+            line.put(self._name, sign.text[0], sign.style)
+        room = self.gutter - self._name - 3
+        if room > 2 and node.groups:
+            self.pen.put_name(line, self._name + 2, self.pen.groups(node), room, MUTED)
+        spans = {
+            (process.component, process.rank): process.devices
+            for process in processes_on(gpus, self.pen)
+            if len(process.devices) > 1
+        }
+        write = self._style_of(gpus)
+        for cell in cells:
+            self._cell(line, cell, write, spans)
+        for absent in range(len(cells), self.devices) if cells else ():
+            line.put(self._x(absent), self.pen.glyphs.absent, FAINT)
+        if self._lane_width:
+            line.put(self._lane, self.pen.glyphs.divider, FAINT)
+            lanes.write(self.pen, (line,), lanes.in_one_line(self.pen, node, self._lane + 2, self.width, overlay))
+        return (line.finish(self.width),)
+
+    def _style_of(self, gpus: Sequence[Device]) -> Write:
+        """Labels with ranks if all of the node's fit, in short if need be, else letters: cells of a node look alike."""
+        for write in (self._labels, self._short_labels):
+            if all(_width(write(device)) + is_oversubscribed(device) + self._live <= self.cell for device in gpus):
+                return write
+        return self._letters
+
+    def _labels(self, device: Device) -> list[Run]:
+        """`A0R0`."""
+        return [run for one in device.occupants for run in self.pen.label(one.component, one.rank)]
+
+    def _short_labels(self, device: Device) -> list[Run]:
+        """`AR10`, `AW10R5`: a rank that several components have is written once."""
+        by_rank: dict[int, list[str]] = {}
+        for one in device.occupants:
+            by_rank.setdefault(one.rank, []).append(one.component)
+        runs: list[Run] = []
+        for rank, components in by_rank.items():
+            runs += [self.pen.label(component, "")[0] for component in components]
+            runs.append(self.pen.label(components[-1], rank)[1])
+        return runs
+
+    def _letters(self, device: Device) -> list[Run]:
+        """`AR`, `G×200`, `AB+`."""
+        present = list(dict.fromkeys(one.component for one in device.occupants))
+        runs: list[Run] = []
+        for position, component in enumerate(present):
+            letter = self.pen.marks[component].letter
+            used = _width(runs) + len(letter)
+            if used > self.cell or (used == self.cell and position < len(present) - 1):
+                runs.append(Run("+", MUTED))
+                break
+            runs.append(Run(letter, self.pen.letter_style(component)))
+        if len(present) == 1 and len(device.occupants) > 1:
+            times = f"{self.pen.glyphs.times}{len(device.occupants)}"
+            runs.append(Run(self.pen.cut(times, self.cell - len(runs[0].text)), TEXT))
+        return runs
+
+    def _cell(self, line: LineBuilder, cell: Cell, write: Write, spans: dict[tuple[str, int], tuple[int, ...]]) -> None:
+        pen, index, ground = self.pen, cell.index, cell.ground
+        x = self._x(index)
+        end = x + self.cell
+        line.put(x, "")
+        if cell.sign:
+            line.add(cell.sign.text, pen.on(cell.sign.style, ground))
+        runs = write(cell.device) if cell.device.occupants else [Run(pen.glyphs.empty, FAINT)]
+        for run in runs:
+            line.add(run.text[: max(0, end - line.column)], pen.on(run.style, ground))
+        for one in cell.device.occupants:
+            others = spans.get((one.component, one.rank), ())
+            style = pen.style("component", one.component, ground)
+            if index + 1 in others:
+                line.add(pen.glyphs.span * (end - line.column), style)
+                line.add(pen.glyphs.span, pen.style("component", one.component))
+                return
+            if others and index - 1 not in others and line.column < end:
+                line.add(pen.glyphs.right if others[0] == index else pen.glyphs.left, style)
+                break
+        line.add(" " * (end - line.column), pen.on(TEXT, ground))
+
+    def locate(self, position: int, index: int, kind: str) -> Region | None:
+        node = self.pen.plan.nodes[self.nodes[position]]
+        if kind == GPU:
+            return Region(self._x(index), position, self.cell, 1) if index < min(node.gpus, self.devices) else None
+        if not self._lane_width:
+            return None
+        place = Place(node.rank, kind, index)
+        entries = lanes.in_one_line(self.pen, node, self._lane + 2, self.width)
+        return next((Region(one.x, position, one.width, 1) for one in entries if one.place == place), None)
+
+    def at(self, x: int, y: int) -> Place | None:
+        position = self.position_at(x, y)
+        if position is None or x < self.gutter:
+            return None
+        node = self.pen.plan.nodes[self.nodes[position]]
+        if x < self._lane:
+            device, within = divmod(x - self.gutter, self.pitch)
+            return Place(node.rank, GPU, device) if within < self.cell and device < node.gpus else None
+        if not self._lane_width:
+            return None
+        entries = lanes.in_one_line(self.pen, node, self._lane + 2, self.width)
+        return next((one.place for one in entries if one.x <= x < one.x + one.width), None)
+
+    def cursor(self, position: int, index: int, kind: str) -> Iterator[CursorMark]:
+        if region := self.locate(position, index, kind):
+            yield CursorMark(region.x, region.y, region.width)
+
+
+def _width(runs: Sequence[Run]) -> int:
+    return sum(len(run.text) for run in runs)

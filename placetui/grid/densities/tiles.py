@@ -1,0 +1,273 @@
+"""Cards, tiles and small tiles: a GPU as a filled ground with its residents and meters; a process over several is one.
+
+What is well is silent; what is wrong tints the whole GPU and marks its node.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
+
+from placetui.grid.densities import lanes
+from placetui.grid.densities.bank import SMALL, Bank, TileSize
+from placetui.grid.densities.base import MOST_DEVICES, CursorMark, Place, Region
+from placetui.grid.densities.cell import Cell, node_figures, worst
+from placetui.grid.densities.rows import (
+    Census,
+    RowSlot,
+    Shape,
+)
+from placetui.grid.look.style import (
+    ERROR,
+    FAINT,
+    MUTED,
+    NAME,
+    WARNING,
+    Line,
+    LineBuilder,
+    Run,
+    Style,
+)
+from placetui.grid.overlay import Overlay
+from placetui.grid.pen import Pen
+from placetui.placement.plan import GPU
+from placetui.placement.topology import Node
+
+NARROWEST = 40
+"""A drawing is at least this wide: the line of a node needs room."""
+
+REMEMBERED = 8192
+"""Residents that are not written again."""
+
+WIDEST_NAME = 12
+"""Columns of node names at the left."""
+
+
+class Tiles:
+    """The layout and the lines of the three densities that show GPUs as tiles."""
+
+    across = 1
+
+    def __init__(
+        self, size: TileSize, pen: Pen, nodes: Sequence[int], width: int | None, live: bool, census: Census
+    ) -> None:
+        self.size = size
+        self.pen = pen
+        self.nodes = nodes
+        self._census = census
+        self._live = live
+        self.arranged: dict[Shape, tuple[RowSlot, ...]] = {}
+        self.pieces: dict[tuple[object, ...], Line] = {}
+        """Residents as they were written last."""
+        shown = [pen.plan.nodes[node] for node in nodes]
+        self.devices = min(MOST_DEVICES, max((node.gpus for node in shown), default=0))
+        across = max(1, self.devices)
+        name = min(WIDEST_NAME, max((4, *(pen.name_width(node.name) for node in shown)))) + 1
+        fits = size.natural if width is None else (width - name + 1) // across - 1
+        scrolls = width is not None and across * (size.squeezed + 1) - 1 > width
+        # Names that stand above the GPUs would not stay in view where one has to scroll.
+        self.gutter = name if scrolls or (size.names_left and fits >= size.least) else 0
+        if width is not None:
+            fits = (width - self.gutter + 1) // across - 1
+        self.cell = min(size.most, max(size.squeezed, fits))
+        self.pitch = self.cell + 1
+        self.body = across * self.pitch - 1
+        self.width = max(self.gutter + self.body, min(NARROWEST, width or NARROWEST))
+        self.least_width = self.gutter + across * (size.least + 1) - 1
+        self._slots = max(1, (self.width - self.gutter + 2) // lanes.SLOT)
+        self._head = 0 if self.gutter else 1
+        self._tops = list(accumulate((self._height(node) for node in shown), initial=0))
+
+    # Where things are
+
+    @property
+    def height(self) -> int:
+        # The blank line below the last node is not needed.
+        return max(0, self._tops[-1] - 1)
+
+    def _cell_lines(self, node: Node) -> int:
+        if not node.gpus:
+            return 0
+        own = self.size.lines if self._live else self.size.planned_lines
+        return own + self.size.per_resident * self._census[node.rank].gpu_rows
+
+    def _main(self, node: Node) -> int:
+        """Lines above the lanes."""
+        lines = self._head + self._cell_lines(node)
+        return max(lines, 1) if self._head or lines > 1 else 2
+
+    def _lane_lines(self, node: Node) -> int:
+        extent = self._census[node.rank]
+        entries = len(extent.robot_components) + len(extent.on_node) + len(self.pen.services.get(node.rank, ()))
+        return -(-entries // self._slots)
+
+    def _height(self, node: Node) -> int:
+        return self._main(node) + self._lane_lines(node) + 1
+
+    def x(self, device: int) -> int:
+        return self.gutter + device * self.pitch
+
+    def top(self, band: int) -> int:
+        return self._tops[band]
+
+    def band_at(self, y: int) -> int:
+        return bisect_right(self._tops, y) - 1
+
+    def position_at(self, x: int, y: int) -> int | None:
+        return self.band_at(y) if 0 <= y < self.height else None
+
+    def header(self) -> tuple[Line, ...]:
+        return ()
+
+    def locate(self, position: int, index: int, kind: str) -> Region | None:
+        node = self.pen.plan.nodes[self.nodes[position]]
+        top = self._tops[position]
+        if kind == GPU:
+            if index >= min(node.gpus, self.devices):
+                return None
+            return Region(self.x(index), top + self._head, self.cell, self._cell_lines(node))
+        entries = [one for one in self._lane(node) if one.place == Place(node.rank, kind, index)]
+        if not entries:
+            return None
+        top += self._main(node)
+        first, last = entries[0], entries[-1]
+        if first is last:
+            return Region(first.x, top + first.line, first.width, 1)
+        return Region(self.gutter, top + first.line, self.width - self.gutter, last.line - first.line + 1)
+
+    def at(self, x: int, y: int) -> Place | None:
+        position = self.position_at(x, y)
+        if position is None or not self.gutter <= x < self.width:
+            return None
+        node = self.pen.plan.nodes[self.nodes[position]]
+        device = (x - self.gutter) // self.pitch
+        region = self.locate(position, device, GPU)
+        if region and region.contains(x, y):
+            return Place(node.rank, GPU, device)
+        line = y - self._tops[position] - self._main(node)
+        found = (one for one in self._lane(node) if one.line == line and one.x <= x < one.x + one.width)
+        return next((one.place for one in found), None) if line >= 0 else None
+
+    def cursor(self, position: int, index: int, kind: str) -> Iterator[CursorMark]:
+        region = self.locate(position, index, kind)
+        if region is None:
+            return
+        x, y, width, height = region
+        if kind != GPU:
+            yield from (CursorMark(x, y + line, width) for line in range(height))
+            return
+        left, right = tuple(self.pen.glyphs.cursor)
+        if self.size.border:
+            yield from (CursorMark(x, at, width, inverse=False) for at in (y, y + height - 1))
+        else:
+            yield CursorMark(x, y, width)
+        for line in range(1, height - self.size.border):
+            signs = ("", "") if self.size.border else (left, right)
+            yield CursorMark(x, y + line, 1, signs[0], inverse=False)
+            yield CursorMark(x + width - 1, y + line, 1, signs[1], inverse=False)
+
+    def key(self) -> Iterator[tuple[Run, str]]:
+        glyphs = self.pen.glyphs
+        if self._live:
+            yield Run(glyphs.eighths[-1], MUTED), "memory"
+            if self.size is not SMALL:
+                yield Run(glyphs.ramp[3] if self.pen.ascii else "⣿", MUTED), "load"
+        else:
+            yield Run(glyphs.foot * 2, MUTED), "shares"
+        yield Run(glyphs.span * 3, Style("component")), "one process"
+        yield Run(glyphs.right, Style("component")), "not adjacent"
+        yield Run(glyphs.empty, FAINT), "free"
+        if any(not self.pen.is_fixed(name, 0) for name in self.pen.plan.components):
+            yield Run(glyphs.unfixed, MUTED), "place not fixed"
+        if self._live:
+            yield from (
+                (self.pen.state(state), state) for state in ("starting", "restarting", "pending", "dead", "stale")
+            )
+            yield Run(glyphs.differs, WARNING), "not as planned"
+            yield Run(glyphs.above, WARNING), "above a threshold"
+        else:
+            yield Run(glyphs.states["dead"], ERROR), "oversubscribed"
+
+    # Drawing
+
+    def keep(self, key: tuple[object, ...], piece: Line) -> None:
+        """Remember how a resident is written."""
+        if len(self.pieces) >= REMEMBERED:
+            self.pieces.clear()
+        self.pieces[key] = piece
+
+    def _lane(self, node: Node, overlay: Overlay | None = None) -> list[lanes.LaneEntry]:
+        return (
+            lanes.in_slots(self.pen, node, self.gutter, self.width, self._slots, overlay)
+            if self._lane_lines(node)
+            else []
+        )
+
+    def draw(self, band: int, overlay: Overlay | None) -> tuple[Line, ...]:
+        """All lines of one node, the blank one below it included."""
+        node = self.pen.plan.nodes[self.nodes[band]]
+        lines = [LineBuilder.empty() for _ in range(self._height(node))]
+        gpus = [one for one in self.pen.plan.devices_of(node.rank) if one.kind == GPU and one.index < self.devices]
+        cells = [Cell(self.pen, device, overlay) for device in gpus]
+        if self.gutter:
+            self._names(lines, node, cells)
+        else:
+            self._node_line(lines[0], node, cells, overlay)
+        body = lines[self._head : self._main(node)]
+        if cells:
+            Bank(self, cells, overlay).write(body)
+            for device in range(len(cells), self.devices):
+                body[0].put(self.x(device) + self.cell // 2, self.pen.glyphs.absent, FAINT)
+        elif self.gutter:
+            body[0].put(self.gutter, "no GPU", FAINT)
+        lanes.write(self.pen, lines[self._main(node) :], self._lane(node, overlay))
+        return tuple(line.finish(self.width) for line in lines)
+
+    def _names(self, lines: Sequence[LineBuilder], node: Node, cells: Sequence[Cell]) -> None:
+        """At the left: the name, what is wrong, the numbers of the devices."""
+        room = self.gutter - 1
+        sign = worst(cells)
+        self.pen.put_name(lines[0], 0, node.name, room, sign.style if sign else NAME)
+        below = [Run(sign.text, sign.style)] if sign else []
+        groups = self.pen.groups(node)
+        below += [Run(text, MUTED) for text in (groups, self._numbers(node), node.ip) if text]
+        for line, run in zip(lines[1 : self._main(node)], below, strict=False):
+            self.pen.put_name(line, 0, run.text, room, run.style, "start")
+
+    @cached_property
+    def _first_numbers(self) -> list[int]:
+        return list(accumulate((node.gpus for node in self.pen.plan.nodes), initial=0))
+
+    def _numbers(self, node: Node) -> str:
+        """`0-7`: the devices of a node, counted over all nodes."""
+        first = self._first_numbers[node.rank]
+        return f"{first}-{first + node.gpus - 1}" if node.gpus > 1 else ""
+
+    def _node_line(self, line: LineBuilder, node: Node, cells: Sequence[Cell], overlay: Overlay | None) -> None:
+        """The name of a node and what is wrong at the left, how it is doing at the right."""
+        pen = self.pen
+        sample = overlay.observation.node(node.rank) if overlay else None
+        sign = worst(cells)
+        pen.put_name(line, 0, node.name, self.width // 3, NAME)
+        if sign:
+            line.put(line.column + 1, sign.text, sign.style)
+        host = sample.name if sample and sample.name != node.name else ""
+        numbers = f"devices {self._numbers(node)}" if node.gpus > 1 and overlay is None else ""
+        right = list(node_figures(pen, sample, cells, roomy=bool(self.size.border) and self.width >= 120))
+        end = self.gutter + self.body
+        width = 0
+        while right and (width := sum(sum(len(run.text) for run in piece) + 3 for piece in right) - 3) > end - 24:
+            right.pop(0)
+        width = width if right else 0
+        for text in (host, node.ip, pen.groups(node), numbers, "" if node.gpus else "no GPU"):
+            room = end - width - line.column - 4
+            if text and pen.name_width(text) <= room:
+                pen.put_name(line, line.column + 2, text, room, MUTED, "end" if text == node.ip else "start")
+        at = end - width
+        for piece in right:
+            line.put(at, "")
+            for run in piece:
+                line.add(run.text, run.style)
+            at = line.column + 3

@@ -1,0 +1,294 @@
+"""What the running cluster tells about a device, as lines of the inspector."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from placetui.grid.inspector.flow import Flow
+from placetui.grid.look.style import ERROR, FAINT, MUTED, NAME, TEXT, TRACK, WARNING, Line, Run
+from placetui.grid.look.text import sparkline
+from placetui.grid.pen import STATE_STYLES
+from placetui.observe.history import DeviceHistory, Metric
+from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample, RankState
+from placetui.placement.wording import GIB, age, count, duration, gib, share_figure
+
+BAR = 16
+"""Columns of the memory bar."""
+
+SPARKLINE = 30
+"""Most columns of one sparkline."""
+
+MOST_PROCESSES = 8
+
+LABEL = 7
+"""Columns before a meter."""
+
+METER = 30
+"""Most columns of a meter."""
+
+FIGURES = 22
+"""Columns kept for what stands beside a meter."""
+
+GAP = 3
+"""Between memory and load."""
+
+NARROW = 36
+"""Columns from which on the two stand side by side."""
+
+TALLEST = 5
+"""Lines of a graph."""
+
+_SOURCES = {"simulated": "simulated", "replay": "recorded"}
+"""Sources that are not the cluster as it is now."""
+
+_CURVES: dict[Metric, str] = {"memory": "memory", "utilization": "load"}
+
+
+def state_piece(flow: Flow, state: RankState) -> Line:
+    """`● alive pid 20004`, `✗ dead after 2 restarts: killed by signal 9`."""
+    style = STATE_STYLES[state.state]
+    text = f"{flow.pen.glyphs.states[state.state]} {state.state}"
+    restarts = f" after {count(state.restarts, 'restart')}" if state.restarts else ""
+    pid = f" pid {state.pid}" if state.pid is not None else ""
+    reason = f": {flow.pen.clean(state.reason)}" if state.reason else ""
+    return (Run(text, style), Run(f"{restarts}{pid}{reason}", MUTED))
+
+
+def device_lines(
+    flow: Flow,
+    observation: Observation,
+    node: NodeSample,
+    device: DeviceSample | None,
+    histories: Sequence[DeviceHistory],
+) -> Iterator[Line]:
+    """Memory and load of a GPU, and how they were, in a line for each history."""
+    if device is None:
+        yield from flow.lines([flow.text("the GPU was not seen", WARNING), *where_from(flow, observation)])
+        return
+    head = (Run("memory ", MUTED), *_bar(flow, device))
+    yield from flow.lines([*_figures(flow, device), *where_from(flow, observation)], head=head, indent=len("memory "))
+    for history in histories:
+        yield from _curves(flow, history, node.rank, device.index)
+
+
+def gpu_lines(
+    flow: Flow,
+    observation: Observation,
+    node: NodeSample,
+    device: DeviceSample | None,
+    history: DeviceHistory | None,
+    room: int | None,
+) -> Iterator[Line]:
+    """Memory and load side by side as meters with their figures, and below each how it was.
+
+    The graphs are as high as there is room for, and have an axis where they are higher than a line.
+    """
+    if device is None:
+        yield from flow.lines([flow.text("the GPU was not seen", WARNING), *where_from(flow, observation)])
+        return
+    halves = [_memory_half(device), _load_half(flow, device)]
+    width = (flow.width - GAP) // 2
+    if width < NARROW:
+        for label, percent, figures in halves:
+            yield _half(flow, label, percent, figures, flow.width)
+        return
+    yield (*_half(flow, *halves[0], width), Run(" " * GAP, TEXT), *_half(flow, *halves[1], width))
+    # A higher graph needs a line for its axis, and one below for an error or a blank.
+    lines = 1 if room is None else min(TALLEST, room - 4)
+    if history is not None and (room is None or room > 1):
+        yield from _graphs(flow, history, node.rank, device.index, width, max(1, lines))
+    if device.error:
+        yield from flow.lines([flow.text(device.error, WARNING)])
+
+
+def _memory_half(device: DeviceSample) -> tuple[str, float | None, list[Run]]:
+    if device.memory_used is None:
+        return "memory", None, [Run("n/a", MUTED)]
+    total = f" of {device.memory_total / GIB:.0f} GiB" if device.memory_total else " GiB"
+    percent = device.memory_percent
+    part = [] if percent is None else [Run(f"  {percent:.0f}", TEXT), Run("%", MUTED)]
+    return "memory", percent, [Run(f"{device.memory_used / GIB:.1f}", NAME), Run(total, MUTED), *part]
+
+
+def _load_half(flow: Flow, device: DeviceSample) -> tuple[str, float | None, list[Run]]:
+    load = device.utilization
+    runs = [Run("n/a", MUTED)] if load is None else [Run(f"{load:.0f}", NAME), Run("%", MUTED)]
+    if device.temperature is not None:
+        runs += [Run(f"  {device.temperature:.0f}", TEXT), Run(flow.pen.glyphs.degree, MUTED)]
+    if device.power is not None:
+        runs += [Run(f"  {device.power:.0f}", TEXT), Run(" W", MUTED)]
+    return "load", load, runs
+
+
+def _half(flow: Flow, label: str, percent: float | None, figures: Sequence[Run], width: int) -> Line:
+    """`memory ████▌    61.6 of 80 GiB  77%`, exactly so wide."""
+    head = Run(f"{label} ".ljust(LABEL), MUTED)
+    room = min(METER, max(0, width - LABEL - FIGURES))
+    meter = flow.pen.meter(percent, room) if percent is not None and room else (Run(" " * room, TEXT),)
+    line = flow.cut(((head, *meter, Run(" ", TEXT), *figures),))
+    return (*line, Run(" " * max(0, width - flow.measure(line)), TEXT))
+
+
+def _graphs(flow: Flow, history: DeviceHistory, node: int, device: int, width: int, lines: int) -> Iterator[Line]:
+    """Both curves, the newest at the right; higher ones with an axis below."""
+    span = duration(history.length * history.period)
+    room = min(METER if lines == 1 else 2 * METER, width - LABEL - (FIGURES if lines == 1 else 0), history.length // 2)
+    graphs = [flow.pen.history(history.series(node, device, metric, last=2 * room), room, lines) for metric in _CURVES]
+    for number, (left, right) in enumerate(zip(*graphs, strict=True)):
+        label = Run((span if lines == 1 else "100%" if number == 0 else "").ljust(LABEL), FAINT)
+        rest = Run(" " * (width - LABEL - room), TEXT)
+        yield (label, *left, rest, Run(" " * GAP, TEXT), label, *right)
+    if lines > 1:
+        axis = f"{span} ago".ljust(room - 3) + "now"
+        blank = Run(" " * (width - LABEL - room + GAP), TEXT)
+        yield (Run(" " * LABEL + axis, FAINT), blank, Run(" " * LABEL + axis, FAINT))
+
+
+def node_lines(flow: Flow, observation: Observation, node: NodeSample, *, labelled: bool) -> Iterator[Line]:
+    """Age of what is known of a node, its CPU and RAM; with `labelled` also where that comes from."""
+    pieces: list[Line] = []
+    if node.stale or node.error:
+        age = f"stale, read {duration(node.age)} ago" if node.stale else ""
+        pieces.append(flow.text(": ".join(text for text in (age, node.error) if text), WARNING))
+    if node.cpu_percent is not None:
+        pieces.append(flow.text(f"CPU {node.cpu_percent:.0f}%", MUTED))
+    if node.memory_used is not None:
+        total = f" of {node.memory_total / GIB:.0f}" if node.memory_total else ""
+        pieces.append(flow.text(f"RAM {node.memory_used / GIB:.0f}{total} GiB", MUTED))
+    if labelled:
+        pieces += where_from(flow, observation)
+    if pieces:
+        yield from flow.lines(pieces, head=(Run("node   ", MUTED),), indent=len("node   "))
+
+
+def short_memory(flow: Flow, observation: Observation, device: DeviceSample) -> Iterator[Line]:
+    """Memory and load as pieces of a line."""
+    if device.memory_used is not None and device.memory_total:
+        yield flow.text(f"{device.memory_used / GIB:.1f}/{device.memory_total / GIB:.0f} GiB")
+    if device.utilization is not None:
+        yield flow.text(f"load {device.utilization}%", MUTED)
+    yield from where_from(flow, observation)
+
+
+def where_from(flow: Flow, observation: Observation) -> list[Line]:
+    """`simulated`, where it is not the cluster as it is now."""
+    word = _SOURCES.get(observation.source)
+    return [flow.text(word, WARNING)] if word else []
+
+
+def _bar(flow: Flow, device: DeviceSample) -> Line:
+    percent = device.memory_percent
+    if percent is None or flow.width < 3 * BAR:
+        return ()
+    used = round(min(100.0, max(0.0, percent)) * BAR / 100)
+    glyphs = flow.pen.glyphs
+    return (Run(glyphs.bar * used, TEXT), Run(glyphs.rest * (BAR - used), TRACK), Run(" ", TEXT))
+
+
+def _figures(flow: Flow, device: DeviceSample) -> Iterator[Line]:
+    if device.memory_used is None:
+        yield flow.text("not known", MUTED)
+    else:
+        percent = device.memory_percent
+        of = f" of {device.memory_total / GIB:.1f}" if device.memory_total else ""
+        part = f" {percent:.0f}%" if percent is not None else ""
+        yield flow.text(f"{device.memory_used / GIB:.1f}{of} GiB{part}")
+    if device.utilization is not None:
+        yield flow.text(f"load {device.utilization}%")
+    if device.temperature is not None:
+        yield (Run(f"{device.temperature} {'C' if flow.pen.ascii else '°C'}", MUTED),)
+    if device.power is not None:
+        yield flow.text(f"{device.power} W", MUTED)
+    if device.error:
+        yield flow.text(device.error, WARNING)
+
+
+def _curves(flow: Flow, history: DeviceHistory, node: int, device: int) -> list[Line]:
+    span = history.length * history.period
+    label = {60.0: "minute ", 3600.0: "hour   "}.get(span, f"{duration(span)} ".ljust(7))
+    # Two curves with their names and a separator in one line, where that fits.
+    room = max(8, min(SPARKLINE, (flow.width - len(label) - 20) // 2))
+    pieces: list[Line] = []
+    for metric, name in _CURVES.items():
+        values = history.series(node, device, metric)
+        if any(value is not None for value in values):
+            pieces.append((Run(sparkline(values, room, ascii=flow.pen.ascii), TEXT), Run(f" {name}", MUTED)))
+    return flow.lines(pieces, head=(Run(label, MUTED),), indent=len(label)) if pieces else []
+
+
+def process_lines(flow: Flow, processes: tuple[ProcessSample, ...]) -> list[Line]:
+    """Who holds memory on a GPU, most first."""
+    by_memory = sorted(processes, key=lambda process: -(process.memory or 0))
+    pieces = [_process(flow, process) for process in by_memory[:MOST_PROCESSES]]
+    if len(by_memory) > MOST_PROCESSES:
+        rest = by_memory[MOST_PROCESSES:]
+        held = sum(process.memory or 0 for process in rest)
+        pieces.append(flow.text(f"and {len(rest)} more with {gib(held)}", MUTED))
+    return flow.lines(pieces, head=(Run("held   ", MUTED),), indent=len("held   "))
+
+
+def claim_lines(flow: Flow, device: DeviceSample) -> list[Line]:
+    """What is reserved, claimed and held, for each actor where the three do not agree."""
+    pieces = []
+    for claim in device.claims:
+        held = device.held_by(claim)
+        if claim.reserved is not None and held != 0:
+            continue  # Ray itself tells it which GPU is its own: its environment need not
+        words = [
+            "nothing reserved" if claim.reserved is None else f"reserved {share_figure(claim.reserved)}",
+            "claimed" if claim.claimed else "not claimed",
+            "holds nothing" if held == 0 else "holds what cannot be measured" if held is None else f"holds {gib(held)}",
+        ]
+        pieces.append((*_claimant(flow, claim), *flow.text(f" {', '.join(words)}", MUTED if held == 0 else WARNING)))
+    return (
+        flow.lines(pieces[:MOST_PROCESSES], head=(Run("reserved ", MUTED),), indent=len("reserved ")) if pieces else []
+    )
+
+
+def job_lines(flow: Flow, observation: Observation, device: DeviceSample) -> Iterator[Line]:
+    """The jobs on a GPU: since when they run, who started them, and with which command."""
+    names = {one.job for one in device.processes} | {one.job for one in device.claims}
+    jobs = [job for job in observation.jobs if job.name in names]
+    for job in jobs[:MOST_PROCESSES]:
+        words = [job.name, job.framework, job.state]
+        words += [f"since {_moment(job.started)}, {age(job.started, observation.time)}"] if job.started else []
+        words += [f"by {job.owner}"] if job.owner else []
+        words += [f"submitted as {job.submission}"] if job.submission else ["not submitted through Ray Jobs"]
+        yield from flow.lines([flow.text(word) for word in words], head=(Run("job    ", MUTED),), indent=len("job    "))
+        yield from flow.sentence(job.entrypoint, MUTED, indent=len("job    "))
+    if observation.job in names and observation.owner and observation.job not in {job.name for job in jobs}:
+        words = [observation.job, f"launched with placetui by {observation.owner}"]
+        yield from flow.lines([flow.text(word) for word in words], head=(Run("job    ", MUTED),), indent=len("job    "))
+
+
+def _moment(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+
+
+def _claimant(flow: Flow, claim: Claim) -> Line:
+    marks = flow.pen.marks
+    if claim.component in marks and claim.rank is not None:
+        return flow.pen.label(claim.component, claim.rank)
+    job = f" of job {claim.job}" if claim.job else ""
+    return flow.text(f"{claim.actor}{job}")
+
+
+def _process(flow: Flow, process: ProcessSample) -> Line:
+    """`A2 48.1 GiB pid 20004`, `Trainer of job x 3.0 GiB pid 7`, `outside Ray 1.2 GiB pid 99`; tasks by their name."""
+    held = f" {gib(process.memory)}" if process.memory is not None else " memory not known"
+    pid = f" pid {process.pid}"
+    marks = flow.pen.marks
+    if process.kind == "rank" and process.component in marks and process.rank is not None:
+        letter, rank = flow.pen.label(process.component, process.rank)
+        return (letter, Run(f"{rank.text}{held}", TEXT), Run(pid, MUTED))
+    if process.kind == "gone":
+        return (Run("gone, memory still held", ERROR), Run(held, TEXT), Run(pid, MUTED))
+    if process.kind == "foreign" and not process.actor:
+        return (Run("outside Ray", WARNING), Run(held, TEXT), Run(pid, MUTED))
+    name = process.actor or process.component or "a Ray actor"
+    if process.rank is not None:
+        name += f" rank {process.rank}"
+    job = f" of job {process.job}" if process.job else ""
+    style = WARNING if process.kind == "foreign" else TEXT
+    return (*flow.text(f"{name}{job}", style), Run(held, TEXT), Run(pid, MUTED))

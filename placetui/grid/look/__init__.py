@@ -1,0 +1,1 @@
+"""How things look without a terminal: styled runs, characters, colours for what is exported."""

@@ -1,0 +1,152 @@
+"""The characters of the drawing, in Unicode and in ASCII. Each takes one column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """One set of characters."""
+
+    foot: str
+    """Shares of a device, in the last line of a tile."""
+
+    bar: str
+    half: str
+    rest: str
+    """A thin meter: full, half a column at its end, and what is left."""
+
+    eighths: str
+    """A column of a meter filled from the left, from a blank to all of it."""
+
+    hatch: str
+    """Memory of processes that nobody knows."""
+
+    span: str
+    """Links the devices of one process where they are adjacent."""
+
+    left: str
+    right: str
+    """Where other devices of a process are, that are not adjacent."""
+
+    empty: str
+    """A device that nobody is on."""
+
+    absent: str
+    """A place without a device."""
+
+    to: str
+    """Between two ends of a range."""
+
+    gap: str
+    """Between two ends of a range that is not complete."""
+
+    times: str
+    ellipsis: str
+    service: str
+    divider: str
+    degree: str
+    dot: str
+    """Between two pieces of a sentence."""
+
+    ramp: str
+    """From nothing to full."""
+
+    box: str
+    """Corners from the top left with the clock, then the horizontal and the vertical line."""
+
+    cursor: str
+    """At the left and at the right of what the cursor is on."""
+
+    differs: str
+    """Not as planned."""
+
+    above: str
+    below: str
+    """A value above its threshold; one far below that of its peers."""
+
+    came: str
+    goes: str
+    """Before the place that a rank came from, and that it goes to."""
+
+    unfixed: str
+    """Before a rank whose place the framework chooses when it starts."""
+
+    states: dict[str, str]
+    """Sign of each state of a rank."""
+
+    squares: dict[str, str]
+    """A rank in a row of squares, by its state."""
+
+
+UNICODE = Glyphs(
+    foot="▂",
+    bar="━",
+    half="╸",
+    rest="─",
+    eighths=" ▏▎▍▌▋▊▉█",
+    hatch="▒",
+    span="─",
+    left="◂",
+    right="▸",
+    empty="·",
+    absent="\u2571",
+    to="–",
+    gap="…",
+    times="×",
+    ellipsis="…",
+    service="▫",
+    divider="│",
+    degree="°",
+    dot=" · ",
+    ramp=" ▁▂▃▄▅▆▇█",
+    box="╭╮╯╰─│",
+    cursor="▌▐",
+    differs="≠",
+    above="▲",
+    below="▼",
+    came="←",
+    goes="→",
+    unfixed="≈",
+    states={"pending": "○", "starting": "⠹", "alive": "·", "restarting": "↻", "dead": "✗", "stale": "?"},
+    squares={"pending": "□", "starting": "▣", "alive": "■", "restarting": "▣", "dead": "✗", "stale": "?"},
+)
+
+ASCII = Glyphs(
+    foot="_",
+    bar="=",
+    half="-",
+    rest=".",
+    eighths=" ...:::##",
+    hatch="%",
+    span="-",
+    left="<",
+    right=">",
+    empty=".",
+    absent="/",
+    to="-",
+    gap="..",
+    times="x",
+    ellipsis="~",
+    service="+",
+    divider="|",
+    degree="C",
+    dot=", ",
+    ramp=" .:-=+*%#",
+    box="++++-|",
+    cursor="><",
+    differs="!",
+    above="^",
+    below="v",
+    came="<",
+    goes=">",
+    unfixed="~",
+    states={"pending": "o", "starting": "~", "alive": ".", "restarting": "@", "dead": "x", "stale": "?"},
+    squares={"pending": ".", "starting": "+", "alive": "#", "restarting": "@", "dead": "x", "stale": "?"},
+)
+
+
+def glyphs(ascii: bool) -> Glyphs:
+    """The set to draw with."""
+    return ASCII if ascii else UNICODE

@@ -1,0 +1,58 @@
+"""What happened, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from time import localtime, strftime
+
+from placetui.grid.look.style import ERROR, FAINT, MUTED, OK, TEXT, WARNING, Run, Style
+from placetui.grid.panels.entries import Entry, spread
+from placetui.grid.pen import Pen
+from placetui.observe.events import Event
+
+CLOCK = 56
+"""Columns from which on the time of day is shown, and not how long ago it was."""
+
+_SIGNS: dict[str, tuple[str, Style]] = {
+    "rank_died": ("dead", ERROR),
+    "node_lost": ("dead", ERROR),
+    "rank_restarting": ("restarting", WARNING),
+    "node_stale": ("stale", WARNING),
+    "device_stale": ("stale", WARNING),
+}
+
+
+def event_entries(pen: Pen, events: Iterable[Event], now: float, width: int) -> list[Entry]:
+    """A line for each event."""
+    return [_entry(pen, event, now, width) for event in events]
+
+
+def _entry(pen: Pen, event: Event, now: float, width: int) -> Entry:
+    sign, style = _sign(pen, event)
+    when = strftime("%H:%M:%S", localtime(event.time)) if width >= CLOCK else f"{_ago(now - event.time):>5}"
+    words = TEXT if event.is_problem or event.kind in ("rank_back", "job_ready") else MUTED
+    ground = None
+    if width >= CLOCK and event.is_problem and now - event.time < 60:
+        ground = "error" if style is ERROR else "warning"
+    runs = [Run(f"{when} ", FAINT), Run(f"{sign} ", style), Run(pen.clean(event.message), words)]
+    return Entry((spread(pen, runs, [], width, ground),), event)  # type: ignore[arg-type]
+
+
+def _sign(pen: Pen, event: Event) -> tuple[str, Style]:
+    if event.kind in _SIGNS:
+        state, style = _SIGNS[event.kind]
+        return pen.glyphs.states[state], style
+    if event.kind == "drift":
+        return pen.glyphs.differs, WARNING
+    if event.is_problem:
+        return pen.glyphs.above, WARNING
+    if event.kind in ("job_ready", "rank_back", "node_back", "device_back"):
+        return "+" if pen.ascii else "✓", OK
+    return pen.glyphs.empty, FAINT
+
+
+def _ago(seconds: float) -> str:
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} s"

@@ -1,0 +1,101 @@
+"""A launch: its steps, how many ranks are alive, and who is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from placetui.grid.look.style import FAINT, MUTED, NAME, OK, TEXT, WARNING, WHITE, Line, LineBuilder, Run, Style
+from placetui.grid.panels.entries import spread
+from placetui.grid.pen import Pen
+from placetui.observe.model import State
+from placetui.placement.wording import ranges
+
+SLOW = 15.0
+"""Seconds in one state after which a rank is called slow."""
+
+Progress: TypeAlias = Literal["done", "doing", "todo"]
+
+
+class LaunchStep(NamedTuple):
+    """A step on the way to a running job."""
+
+    name: str
+    progress: Progress
+    words: str = ""
+
+
+class WaitedFor(NamedTuple):
+    """Ranks of a component that are not alive yet."""
+
+    component: str
+    ranks: tuple[int, ...]
+    state: State
+    seconds: float
+    """For how long the one that takes longest has been in that state."""
+
+
+def step_lines(pen: Pen, steps: Sequence[LaunchStep], width: int) -> list[Line]:
+    """`✓ connect ── ✓ match ── …`; below what is known of each, where there is room."""
+    done, doing, todo = ("+", ">", "o") if pen.ascii else ("✓", pen.glyphs.states["starting"], "○")
+    signs = {"done": (done, OK), "doing": (doing, WHITE), "todo": (todo, FAINT)}
+    pitch = max(len("connect") + 3, width // max(1, len(steps)))
+    first, second = LineBuilder.empty(), LineBuilder.empty()
+    for place, step in enumerate(steps):
+        x, (sign, style) = place * pitch, signs[step.progress]
+        if x + len(step.name) + 2 > width:
+            break
+        first.put(x, f"{sign} ", style)
+        first.add(step.name, FAINT if step.progress == "todo" else NAME)
+        rest = pitch - len(step.name) - 4
+        if rest > 0 and place + 1 < len(steps):
+            first.add(f" {pen.glyphs.rest * rest} ", OK if step.progress == "done" else Style("track"))
+        if step.words:
+            second.put(x + 2, pen.cut(pen.clean(step.words), pitch - 3), MUTED)
+    return [tuple(first.runs), tuple(second.runs)]
+
+
+def rank_bar(pen: Pen, alive: Mapping[str, int], total: int, width: int) -> Line:
+    """`A 14  R 12  W 5`: the ranks that are alive, by component, as parts of a bar; then how many that are."""
+    number = sum(alive.values())
+    words = f" {100 * number // max(1, total)}%  {number} of {total} alive"
+    room = max(10, width - len(words) - 6)
+    line = LineBuilder.empty()
+    line.put(0, "ranks ", MUTED)
+    for component, ranks in alive.items():
+        cells = round(ranks / max(1, total) * room)
+        mark = pen.marks[component]
+        label = f"{mark.letter} {ranks}"
+        line.add((label if cells > len(label) else "").center(cells)[:cells], Style("chip", mark.hue, bold=True))
+    left = room - (line.column - 6)
+    if left > 0:
+        line.add(" " * left, Style("track", ground="track"))
+    line.add(words, NAME)
+    return tuple(line.runs)
+
+
+def waiting_lines(pen: Pen, waiting: Sequence[WaitedFor], width: int, most: int) -> Iterator[Line]:
+    """Who is waited for, the longest first; slow ones are highlighted."""
+    ordered = sorted(waiting, key=lambda one: -one.seconds)
+    for one in ordered[:most]:
+        slow = one.seconds >= SLOW and one.state != "pending"
+        mark, ground = pen.marks[one.component], "warning" if slow else None
+        sign = pen.glyphs.above if slow else pen.glyphs.states[one.state]
+        left = [
+            Run(f"{sign} ", WARNING if slow else MUTED),
+            Run(mark.letter, pen.letter_style(one.component)),
+            Run(f"{mark.separator}{ranges(one.ranks)}", TEXT),
+            Run(f"  {_reason(one)}", MUTED),
+        ]
+        since = [] if one.state == "pending" else [Run(f"{one.seconds:.0f} s", WARNING if slow else MUTED)]
+        yield spread(pen, left, since, width, ground)  # type: ignore[arg-type]
+    if len(ordered) > most:
+        yield (Run(f"and {len(ordered) - most} more", FAINT),)
+
+
+def _reason(one: WaitedFor) -> str:
+    if one.state == "pending":
+        return "waiting for a process: those before start first"
+    if one.state == "starting":
+        return "the worker starts: it imports its code and loads what it needs"
+    return one.state

@@ -1,0 +1,75 @@
+"""The result of `placetui preflight` in lines: on stdout, and in the dashboard."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from placetui.grid.look.text import cell_width
+from placetui.placement.problems import Problem
+from placetui.placement.wording import clean, listing
+
+MOST_HOLDERS = 3
+"""Of a node, that are named."""
+
+
+def preflight_lines(found: Mapping[str, Any], file: str) -> Iterator[str]:
+    """What fits and what does not, why, and then the nodes.
+
+    Args:
+        found: As `placetui preflight --json` prints it, perhaps with the `address` of the cluster.
+        file: That was judged.
+    """
+    where = f" on {found['address']}" if found.get("address") else ""
+    yield f"{clean(os.path.basename(file))}{where}: {'fits' if found['fits'] else 'does not fit'}"
+    asked = [_group(one) for one in found["groups"]]
+    asked += [_actors(one) for one in found["actors"] if one["resources"] or not one["fits"]]
+    if asked:
+        yield from _aligned([("REQUEST", "NEEDS", "VERDICT"), *asked])
+    else:
+        yield "nothing is asked of Ray's books: its actors reserve neither GPUs nor CPUs"
+    for problem in found["problems"]:
+        fields = {name: problem[name] for name in ("rule", "message", "severity", "hint", "file", "line", "column")}
+        yield from Problem(**fields).format().splitlines()
+    for note in found["notes"]:
+        yield f"note: {clean(note['message'])}"
+        yield f"  hint: {clean(note['hint'])}"
+    yield ""
+    yield from _aligned([("NODE", "GPU", "CPU", "HELD BY"), *map(_node, found["nodes"])])
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    shown = [[clean(cell) for cell in row] for row in rows]
+    widths = [max(map(cell_width, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = (cell + " " * (width - cell_width(cell)) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
+
+
+def _group(one: Mapping[str, Any]) -> tuple[str, ...]:
+    needs = listing(f"{bundle['count']} × {_amounts(bundle['resources'])}" for bundle in one["bundles"])
+    return one["name"], f"{one['strategy']} {needs}", _verdict(one)
+
+
+def _actors(one: Mapping[str, Any]) -> tuple[str, ...]:
+    inside = f" in {one['group']}" if one["group"] else ""
+    return one["name"], f"{one['count']} × {_amounts(one['resources'])}{inside}", _verdict(one)
+
+
+def _verdict(one: Mapping[str, Any]) -> str:
+    names, used = one.get("nodes") or [], one.get("node_count", 0)
+    if one["verdict"] != "fits" or not names:
+        return str(one["verdict"])
+    return f"fits on {f'{used} of ' if used < len(names) else ''}{listing(names, 4)}"
+
+
+def _node(one: Mapping[str, Any]) -> tuple[str, ...]:
+    holders = [f"{held['who']}: {_amounts(held['resources'])}" for held in one["held_by"]]
+    free = [f"{one['free'].get(name, 0):g}/{one['total'].get(name, 0):g}" for name in ("GPU", "CPU")]
+    return one["name"], *free, listing(holders, MOST_HOLDERS)
+
+
+def _amounts(resources: Mapping[str, float]) -> str:
+    shown = {name: amount for name, amount in resources.items() if amount}
+    return " + ".join(f"{amount:g} {name}" for name, amount in shown.items()) or "nothing"

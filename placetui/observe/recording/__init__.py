@@ -1,0 +1,1 @@
+"""Recordings: observations in a file, written while a cluster is watched and played back later."""

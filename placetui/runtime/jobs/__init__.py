@@ -1,0 +1,1 @@
+"""Jobs that run: their records, their state, and what can be done with them."""

@@ -1,0 +1,1 @@
+"""From a file to running ranks: plan, match, check, reserve, probe, order, start."""

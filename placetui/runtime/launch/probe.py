@@ -1,0 +1,133 @@
+"""Which GPU each bundle has: one task after the other on each node, so that one worker process does for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from placetui.runtime import remote
+from placetui.runtime.errors import ClusterError, explain
+from placetui.runtime.gcs.driver import ship_by_value
+from placetui.runtime.gcs.model import NODE_RANK, RayNode
+from placetui.runtime.jobs.rank_spec import share_of
+from placetui.runtime.launch.demand import Demand
+from placetui.runtime.launch.ordering import Probed
+from placetui.runtime.policy import Deadline
+from placetui.runtime.remote import rank_actor
+from placetui.runtime.remote.internals import visible_gpus
+
+PROBE_SHARE = 0.001
+"""Of a GPU: little enough to fit beside anything but a full device."""
+
+
+def probe(ray: Any, group: Any, nodes: Sequence[Any], deadline: Deadline, device: str = "GPU") -> list[Probed]:
+    """Ask every bundle.
+
+    Args:
+        ray: Connected.
+        group: A placement group that stands.
+        nodes: For each bundle, something that is equal for bundles of one node.
+        deadline: How long.
+        device: Ray's name for what is in the bundles.
+    """
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+    ship_by_value(remote)
+    # max_calls=0: Ray would end a process after each task with a GPU.
+    ask = ray.remote(**share_of(device, PROBE_SHARE), num_cpus=0, max_calls=0, max_retries=1)(rank_actor.probe)
+    chains: dict[Any, list[int]] = {}
+    for bundle, node in enumerate(nodes):
+        chains.setdefault(node, []).append(bundle)
+
+    def submit(node: Any) -> Any:
+        bundle = chains[node][0]
+        strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=bundle)
+        return ask.options(scheduling_strategy=strategy).remote()
+
+    found: list[Probed] = []
+    waiting = {submit(node): node for node in chains}
+    while waiting:
+        node, reference = next(deadline.gather(ray, waiting, _waiting_for))
+        del waiting[reference]
+        bundle = chains[node].pop(0)
+        found.append(_probed(bundle, _answer(ray, reference, f"bundle {bundle} cannot be probed")))
+        if chains[node]:
+            waiting[submit(node)] = node
+    return found
+
+
+def node_ranks(ray: Any, nodes: Sequence[RayNode], deadline: Deadline) -> dict[str, str | None]:
+    """What each node says is its rank: by its label, else in its environment, where one small task looks."""
+    found: dict[str, str | None] = {node.id: node.labels.get(NODE_RANK) for node in nodes}
+    unknown = [node for node in nodes if found[node.id] is None]
+    if len(nodes) > 1:
+        found.update(ask_nodes(ray, rank_actor.read_variable, lambda _: (NODE_RANK,), unknown, deadline, NODE_RANK))
+    return found
+
+
+def visible_lists(ray: Any, demand: Demand, nodes: Sequence[RayNode], deadline: Deadline) -> dict[int, tuple[str, ...]]:
+    """By planned rank, the GPUs of nodes with processes but no bundle to probe; only where Ray was limited to some."""
+    probed = {bundle.node for bundle in demand.bundles}
+    ranks = sorted({needs.node for needs in demand.ranks} - probed)
+    asked = [nodes[rank] for rank in ranks if nodes[rank].gpus]
+    found = ask_nodes(ray, visible_gpus, lambda _: (), asked, deadline, "the GPUs")
+    return {rank: tuple(ids) for rank in ranks if (ids := found.get(nodes[rank].id))}
+
+
+def ask_nodes(
+    ray: Any,
+    task: Any,
+    arguments: Callable[[RayNode], tuple[Any, ...]],
+    nodes: Sequence[RayNode],
+    deadline: Deadline,
+    what: str,
+    *,
+    tolerate: bool = False,
+) -> dict[str, Any]:
+    """By node id, what a small task says there.
+
+    Args:
+        ray: Connected.
+        task: A function, which is shipped by value.
+        arguments: Of the task on a node.
+        nodes: Where to ask.
+        deadline: How long.
+        what: They are asked for, in words.
+        tolerate: Leave out nodes on which it fails.
+    """
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    if not nodes:
+        return {}
+    ship_by_value(remote)
+    shipped = ray.remote(num_cpus=0, max_retries=1)(task)
+    asked = {}
+    for node in nodes:
+        strategy = NodeAffinitySchedulingStrategy(node.id, soft=False)
+        asked[shipped.options(scheduling_strategy=strategy).remote(*arguments(node))] = node
+    found = {}
+    for node, reference in deadline.gather(ray, asked, lambda left: f"{what} of {', '.join(n.ip for n in left)}"):
+        try:
+            found[node.id] = _answer(ray, reference, f"{what} of {node.ip} cannot be learned")
+        except ClusterError:
+            if not tolerate:
+                raise
+    return found
+
+
+def _answer(ray: Any, reference: Any, failure: str) -> Any:
+    try:
+        return ray.get(reference)
+    except Exception as problem:
+        raise ClusterError(f"{failure}: {explain(problem)}") from problem
+
+
+def _waiting_for(left: list[Any]) -> str:
+    return f"the probe has no answer from {len(left)} nodes"
+
+
+def _probed(bundle: int, answer: dict[str, Any]) -> Probed:
+    visible = answer["visible"]
+    return Probed(
+        bundle, answer["node"], answer["gpu"], answer["position"], None if visible is None else tuple(visible)
+    )

@@ -1,0 +1,287 @@
+"""Starting the ranks: the first of each component, then all others at once, then everybody's worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from placetui.placement.environment import (
+    NAMESPACE,
+    interpreter,
+    rank_environment,
+    visible_devices_variable,
+    worker_name,
+)
+from placetui.placement.plan import SHARE_UNITS, Plan
+from placetui.placement.wording import listing
+from placetui.runtime import remote
+from placetui.runtime.errors import RankFailure
+from placetui.runtime.gcs.driver import actor_id, ship_by_value, upload_code
+from placetui.runtime.gcs.model import RayNode
+from placetui.runtime.jobs import rank_spec
+from placetui.runtime.jobs.rank_spec import RankSpec
+from placetui.runtime.launch.demand import ENGINES, Demand, LaunchOptions, RankNeeds
+from placetui.runtime.launch.engines import EnginePart, engine_arguments, sizes_by_node
+from placetui.runtime.launch.ordering import Order
+from placetui.runtime.policy import Deadline
+from placetui.runtime.remote import rank_actor
+
+Rank = tuple[str, int]
+"""Component and rank."""
+
+_MODEL = "accelerator_type:"
+"""Before the name of a node's accelerator, among its resources."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All that is known when ranks can be started."""
+
+    job: str | None
+    """None for a group of a program, whose ranks have names of their own and end with it."""
+
+    plan: Plan
+    """With the devices that were obtained."""
+
+    demand: Demand
+    order: Order
+    nodes: Sequence[RayNode]
+    groups: Sequence[Any]
+    """By logical device, the placement group that has it."""
+
+    python_path: Sequence[str]
+    uid: str = ""
+    """Of the job."""
+
+    namespace: str = NAMESPACE
+    working_dir: str = ""
+    """For components whose runtime environment has none."""
+
+
+class Launcher:
+    """Starts the ranks of a job."""
+
+    def __init__(
+        self,
+        ray: Any,
+        setting: Setting,
+        deadline: Deadline,
+        report: Callable[[str, int, str], None],
+        keep: Callable[[RankSpec], None] | None = None,
+        meanwhile: Callable[[], object] = bool,
+    ) -> None:
+        """All it needs; `meanwhile` is called now and then while ranks are awaited, before any of them runs code."""
+        self._ray = ray
+        self._setting = setting
+        self._deadline = deadline
+        self._report = report
+        self._keep = keep
+        self._meanwhile = meanwhile
+        self._options = {name: LaunchOptions.read(setting.plan, name) for name in setting.plan.components}
+        self._actors: dict[Rank, Any] = {}
+        self._made: dict[Rank, RankSpec] = {}
+        self._greetings: dict[Rank, Mapping[str, Any]] = {}
+        self._runtime_envs: dict[str, Mapping[str, Any]] = {}
+        ship_by_value(remote)
+        self._rank_actor = ray.remote(rank_actor.RankActor)
+
+    def run(self) -> list[dict[str, Any]]:
+        """Start everything; the ranks as `up --json` tells them.
+
+        Raises:
+            ClusterError: a rank did not come up.
+        """
+        ranks = self._setting.demand.ranks
+        first = [needs for needs in ranks if needs.rank == 0]
+        self._create(first)
+        self._greet(first)
+        others = [needs for needs in ranks if needs.rank != 0]
+        self._create(others)
+        self._greet(others)
+        engines = self._engines()
+        if self._keep:
+            self._keep_all(ranks, engines, self._keep)
+        self._construct(ranks, engines)
+        return [self._describe(needs, engines) for needs in ranks]
+
+    def handles(self, component: str) -> list[Any]:
+        """Actors of the ranks that were started, by rank."""
+        return [self._actors[one] for one in sorted(self._actors) if one[0] == component]
+
+    def _create(self, ranks: Sequence[RankNeeds]) -> None:
+        for needs in ranks:
+            self._deadline.check(lambda: f"{len(self._actors)} ranks are started")
+            made = self._making(needs)
+            try:
+                actor = self._rank_actor.options(**made.options()).remote(made.spec)
+            except Exception as problem:
+                raise RankFailure.of(problem).error(needs.component, needs.rank) from problem
+            self._actors[needs.component, needs.rank] = actor
+            self._made[needs.component, needs.rank] = made
+            self._report(needs.component, needs.rank, "starting")
+
+    def _greet(self, ranks: Sequence[RankNeeds]) -> None:
+        asked = {self._actors[needs.component, needs.rank].begin.remote(): needs for needs in ranks}
+        for needs, reference in self._deadline.gather(
+            self._ray, asked, lambda left: f"{_names(left)} did not start", self._meanwhile
+        ):
+            self._greetings[needs.component, needs.rank] = self._outcome(needs, reference)
+
+    def _keep_all(
+        self, ranks: Sequence[RankNeeds], engines: Mapping[int, Mapping[str, Any]], keep: Callable[[RankSpec], None]
+    ) -> None:
+        """Keep what everybody is made from: before a worker is built that may have to be built again."""
+        for needs in ranks:
+            self._deadline.check(lambda: "what the ranks are made from is being stored")
+            greeting = self._greetings[needs.component, needs.rank]
+            made = self._made[needs.component, needs.rank]
+            master = {name: greeting[name] for name in ("master_addr", "master_port")}
+            complete = replace(made, spec={**made.spec, **master}, engine=self._engine_of(needs, engines))
+            keep(complete.without(self._options[needs.component].secret))
+
+    def _construct(self, ranks: Sequence[RankNeeds], engines: Mapping[int, Mapping[str, Any]]) -> None:
+        asked = {
+            self._actors[needs.component, needs.rank].construct.remote(self._engine_of(needs, engines)): needs
+            for needs in ranks
+        }
+        slow = "the worker's constructor has not returned on"
+        for needs, reference in self._deadline.gather(self._ray, asked, lambda left: f"{slow} {_names(left)}"):
+            outcome = self._outcome(needs, reference)
+            if "error" in outcome:
+                failure = RankFailure(outcome["error"], tuple(outcome["traceback"]))
+                raise failure.error(needs.component, needs.rank)
+            self._report(needs.component, needs.rank, "alive")
+
+    def _outcome(self, needs: RankNeeds, reference: Any) -> Mapping[str, Any]:
+        try:
+            outcome: Mapping[str, Any] = self._ray.get(reference)
+        except Exception as problem:
+            raise RankFailure.of(problem).error(needs.component, needs.rank) from problem
+        return outcome
+
+    def _making(self, needs: RankNeeds) -> RankSpec:
+        setting = self._setting
+        environment = self._environment(needs)
+        # Told to Ray it would be taken for the node's own list; its actor sets it.
+        variable = visible_devices_variable(
+            setting.plan.components[needs.component].placements[needs.rank].accelerator_type
+        )
+        runtime_env = dict(self._runtime_env(needs.component))
+        given = {str(name): str(value) for name, value in (runtime_env.get("env_vars") or {}).items()}
+        environment = {**given, **environment}
+        runtime_env["env_vars"] = {name: value for name, value in environment.items() if name != variable}
+        if python := interpreter(setting.plan, needs.component, needs.rank):
+            runtime_env["py_executable"] = python
+        return RankSpec(
+            name=worker_name(needs.component, needs.rank, setting.job),
+            namespace=setting.namespace,
+            detached=setting.job is not None,
+            num_gpus=needs.gpu_units / SHARE_UNITS,
+            device=setting.nodes[needs.node].device,
+            num_cpus=needs.cpu_units / SHARE_UNITS,
+            max_restarts=self._options[needs.component].max_restarts,
+            max_concurrency=self._options[needs.component].max_concurrency,
+            runtime_env=runtime_env,
+            node=setting.nodes[needs.node].id,
+            spec=self._spec(needs, environment),
+            group=setting.groups[needs.bundles[0]].id.hex() if needs.bundles else "",
+            bundle=setting.order.bundles[needs.bundles[0]].bundle if needs.bundles else 0,
+            captures=self._is_engine(needs),
+        )
+
+    def _runtime_env(self, component: str) -> Mapping[str, Any]:
+        """Of a component, with its code in the cluster; sent once."""
+        if component not in self._runtime_envs:
+            written = dict(self._options[component].runtime_env)
+            if self._setting.working_dir:
+                written.setdefault("working_dir", self._setting.working_dir)
+            local = {"working_dir", "py_modules"} & set(written)
+            self._runtime_envs[component] = upload_code(written) if local else written
+        return self._runtime_envs[component]
+
+    def _spec(self, needs: RankNeeds, environment: Mapping[str, str]) -> dict[str, Any]:
+        options = self._options[needs.component]
+        master = self._greetings.get((needs.component, 0), {})
+        return {
+            "key": rank_spec.key(self._setting.job or "", self._setting.uid, needs.component, needs.rank),
+            "rank": needs.rank,
+            "world_size": self._setting.plan.components[needs.component].world_size,
+            "environment": dict(environment),
+            "python_path": list(self._setting.python_path),
+            "worker": options.worker,
+            "args": options.args,
+            "kwargs": dict(options.kwargs),
+            "master_addr": master.get("master_addr"),
+            "master_port": master.get("master_port"),
+        }
+
+    def _environment(self, needs: RankNeeds) -> dict[str, str]:
+        nodes = self._setting.nodes
+        named = [name for name in nodes[needs.node].resources if name.startswith(_MODEL)]
+        environment = rank_environment(
+            self._setting.plan,
+            needs.component,
+            needs.rank,
+            job=self._setting.job,
+            addresses=[node.ip for node in nodes],
+            model=named[0].removeprefix(_MODEL) if named else None,
+            master_port=self._greetings.get((needs.component, 0), {}).get("master_port"),
+        )
+        return {**environment, "CLUSTER_NAMESPACE": self._setting.namespace}
+
+    # Engines
+
+    def _is_engine(self, needs: RankNeeds) -> bool:
+        return bool(self._setting.plan.components[needs.component].engines)
+
+    def _engine_of(self, needs: RankNeeds, engines: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+        return dict(engines[needs.rank]) if self._is_engine(needs) else {}
+
+    def _engines(self) -> dict[int, dict[str, Any]]:
+        """Arguments of the engine ranks; each node is asked for free ports by one of its own."""
+        ranks = [needs for needs in self._setting.demand.ranks if self._is_engine(needs)]
+        if not ranks:
+            return {}
+        engines = self._setting.plan.components[ENGINES].engines
+        parts = [
+            EnginePart(needs.rank, needs.node, self._setting.order.gpu_ids(needs)[0], engines[needs.rank])
+            for needs in ranks
+        ]
+        written = self._options[ENGINES].kwargs.get("dp_size", 1)
+        dp_size = written if type(written) is int and written > 0 else 1
+        sizes = sizes_by_node(parts, dp_size)
+        asked = {}
+        for needs in ranks:
+            if needs.node in sizes:
+                finder = self._actors[needs.component, needs.rank].find_ports
+                asked[finder.remote(sizes.pop(needs.node))] = needs
+        ports = {
+            needs.node: self._found_ports(needs, reference)
+            for needs, reference in self._deadline.gather(self._ray, asked, lambda left: f"ports of {_names(left)}")
+        }
+        return engine_arguments(parts, [node.ip for node in self._setting.nodes], ports, dp_size)
+
+    def _found_ports(self, needs: RankNeeds, reference: Any) -> list[int]:
+        try:
+            return list(self._ray.get(reference))
+        except Exception as problem:
+            raise RankFailure.of(problem).error(needs.component, needs.rank) from problem
+
+    def _describe(self, needs: RankNeeds, engines: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+        greeting = self._greetings[needs.component, needs.rank]
+        found = {
+            "component": needs.component,
+            "rank": needs.rank,
+            "node": self._setting.nodes[needs.node].ip,
+            "node_rank": needs.node,
+            "gpu_ids": self._setting.order.gpu_ids(needs),
+            "share": needs.gpu_units / SHARE_UNITS if needs.bundles else None,
+            "pid": greeting["pid"],
+            "actor_id": actor_id(self._actors[needs.component, needs.rank]),
+        }
+        return {**found, "engine": self._engine_of(needs, engines)} if self._is_engine(needs) else found
+
+
+def _names(ranks: Sequence[RankNeeds]) -> str:
+    return listing((f"{needs.component}:{needs.rank}" for needs in ranks), 6)

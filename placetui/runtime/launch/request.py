@@ -1,0 +1,108 @@
+"""What `up` is asked for, and the plan of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from placetui.document import Document, PlanRequest, plan_document
+from placetui.document.options import parse_override
+from placetui.placement.plan import Plan
+from placetui.placement.topology import Node
+from placetui.placement.wording import count
+from placetui.runtime.errors import NotPossible, WrongFile
+from placetui.runtime.jobs import records
+
+NEED_OTHER_NODES = frozenset(
+    {
+        "hardware_rank_out_of_range",
+        "node_rank_out_of_range",
+        "node_ranks_out_of_range",
+        "not_enough_nodes",
+        "process_across_nodes",
+        "resource_out_of_range",
+        "slime_not_enough_gpus",
+    }
+)
+"""Errors that a file may have on one cluster and not on another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What `up` is asked for."""
+
+    text: str
+    """Of the file."""
+
+    source: str
+    job: str
+    address: str
+    nodes: tuple[Node, ...] | None
+    mode: str | None
+    overrides: tuple[str, ...]
+    timeout: float
+    dry_run: bool
+    accept_moved: bool
+    ask: tuple[str, ...]
+    """What to ask about rather than decide: `launch`, or `moved` ranks and `used` GPUs."""
+
+    python_path: tuple[str, ...]
+    working_dir: str = ""
+    """Sent to all nodes, for components whose runtime environment has none."""
+
+    wait_for_nodes: float = 0.0
+    """Seconds for an autoscaler to bring what is missing."""
+
+    on_used_gpus: bool = False
+    """Whether to start also on GPUs that others use without having reserved them."""
+
+    def asks(self, about: str) -> bool:
+        """Whether somebody is there to answer; who can be asked about moved ranks is also asked about used GPUs."""
+        return not self.dry_run and ("moved" if about == "used" else about) in self.ask
+
+    @classmethod
+    def read(cls, body: Mapping[str, Any]) -> Request:
+        """Read the body of a request."""
+        nodes = body.get("nodes")
+        return cls(
+            text=str(body["text"]),
+            source=str(body["source"]),
+            job=records.check_name(str(body["job"])),
+            address=str(body["address"]),
+            nodes=None if nodes is None else tuple(Node(**node) for node in nodes),
+            mode=body.get("mode"),
+            overrides=tuple(body.get("overrides") or ()),
+            timeout=float(body.get("patience", 300)),
+            dry_run=bool(body.get("dry_run")),
+            accept_moved=bool(body.get("accept_moved")),
+            ask=tuple(body.get("ask") or ()),
+            python_path=tuple(body.get("python_path") or ()),
+            working_dir=str(body.get("working_dir") or ""),
+            wait_for_nodes=float(body.get("wait_for_nodes") or 0),
+            on_used_gpus=bool(body.get("on_used_gpus")),
+        )
+
+    def plan(self, found: Sequence[Node] | None = None) -> Plan:
+        """The plan on the nodes that were asked for, else on those that were found, else on assumed ones.
+
+        Raises:
+            NotPossible: it does not fit on these nodes.
+            WrongFile: it would fit on none.
+        """
+        plan_request = PlanRequest(
+            nodes=self.nodes if found is None else tuple(found),
+            topology_source="flag" if found is None else "ray",
+            mode=self.mode,
+            overrides=tuple(parse_override(text) for text in self.overrides),
+        )
+        plan = plan_document(Document(self.text, self.source), plan_request)
+        errors = [problem for problem in plan.problems if problem.severity == "error"]
+        if plan.topology_source == "assumed":
+            errors = [problem for problem in errors if problem.rule not in NEED_OTHER_NODES]
+        if not errors:
+            return plan
+        told = [problem.format() for problem in errors]
+        if all(problem.rule in NEED_OTHER_NODES for problem in errors):
+            raise NotPossible(f"the plan does not fit: {errors[0].message}", hint=errors[0].hint, problems=told)
+        raise WrongFile(f"{count(len(errors), 'error')} in {self.source}", problems=told)

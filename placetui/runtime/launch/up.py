@@ -1,0 +1,353 @@
+"""`up`: from a file to a job whose ranks are all alive, or to nothing at all."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from placetui.bridge.work import Interrupted, Work
+from placetui.frameworks.registry import framework_of
+from placetui.observe.model import RankState
+from placetui.observe.operations import LOCAL
+from placetui.observe.owners import this_owner
+from placetui.placement.plan import SHARE_UNITS, Plan
+from placetui.placement.wording import count, listing
+from placetui.runtime.errors import ClusterError, ClusterLost, NotPossible, Unreachable, WrongFile
+from placetui.runtime.gcs.address import open_head, resolve_address
+from placetui.runtime.gcs.client import Head
+from placetui.runtime.gcs.driver import driver
+from placetui.runtime.gcs.guard import guarded
+from placetui.runtime.gcs.interfaces import notice
+from placetui.runtime.gcs.leases import LostLeases
+from placetui.runtime.gcs.model import RayNode, Tables
+from placetui.runtime.jobs import rank_spec, records
+from placetui.runtime.jobs.records import Record
+from placetui.runtime.jobs.state import check_free
+from placetui.runtime.jobs.stop import stop
+from placetui.runtime.launch import feasibility
+from placetui.runtime.launch.demand import Demand, demand_of
+from placetui.runtime.launch.embedded import LocalCluster, machine_environment, sizes_for
+from placetui.runtime.launch.feasibility import needed_on
+from placetui.runtime.launch.matching import Match, covers, match_by, usable
+from placetui.runtime.launch.ordering import Order, as_obtained, moves
+from placetui.runtime.launch.probe import node_ranks, visible_lists
+from placetui.runtime.launch.ranks import Launcher, Setting
+from placetui.runtime.launch.request import Request
+from placetui.runtime.launch.reserve import fit, reserve_planned
+from placetui.runtime.launch.used import UseCheck, UsedGpu, refuse_used
+from placetui.runtime.policy import DEFAULT, Deadline
+
+
+def up(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
+    """Launch a job; on failure nothing of it stays. Reports each step as it goes."""
+    launch = _Up(work)
+    try:
+        return launch.run(Request.read(body))
+    except Interrupted:
+        work.report(step="failed", during=launch.step, message="interrupted", interrupted=True)
+        raise
+    except ClusterError as problem:
+        # Whether it fits is seen where the nodes are known, but it is the check's business.
+        during = "check" if isinstance(problem, NotPossible) and launch.step == "match" else launch.step
+        wrong_file = isinstance(problem, WrongFile)
+        work.report(step="failed", during=during, wrong_file=wrong_file, **problem.to_dict())
+        raise
+
+
+class _Up:
+    """One launch under way."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self.step = "connect"
+        self._request: Request
+
+    def run(self, request: Request) -> Mapping[str, Any]:
+        self._request = request
+        # A file that fits nowhere needs no cluster to say so.
+        plan = request.plan()
+        with ExitStack() as stack:
+            address, local = self._find(plan, stack)
+            head = open_head(address)
+            stack.callback(head.close)
+            head.outlast_outages(self._work.check)
+            nodes = head.nodes()
+            draining = {"draining": leaving} if (leaving := [node.ip for node in nodes if node.draining]) else {}
+            ray = head.versions().get("ray_version")
+            newer = {"notice": text} if (text := notice(ray or "")) else {}
+            self._say("connect", address=address, ray=ray, nodes=len(nodes), **newer, **draining)
+            # Before anything about room: the job itself may be what takes it.
+            check_free(head, request.job)
+            return guarded(head, lambda: self._launch(head, nodes, local))
+
+    def _find(self, plan: Plan, stack: ExitStack) -> tuple[str, LocalCluster | None]:
+        if self._request.address != LOCAL:
+            return resolve_address(self._request.address), None
+        local = LocalCluster(sizes_for(plan, demand_of(plan)), self._work, machine_environment(os.environ))
+        stack.callback(local.stop)
+        return local.start(), local
+
+    # The steps
+
+    def _launch(self, head: Head, nodes: tuple[RayNode, ...], local: LocalCluster | None) -> Mapping[str, Any]:
+        with driver(head, nodes) as ray:
+            self._work.check()
+            if self._request.wait_for_nodes:
+                nodes = self._wait_for_nodes(head)
+            plan, match = self._match(ray, head, usable(nodes), local)
+            demand = demand_of(plan)
+            tables = self._check(ray, head, plan, demand, match, look=local is None)
+            if self._request.dry_run:
+                return {"dry_run": True}
+            if self._request.asks("launch") and not self._ask("launch"):
+                raise Interrupted
+            record = self._record(ray, head, plan, match)
+            try:
+                try:
+                    self._start(ray, head, plan, demand, match, tables, record)
+                except ClusterError:
+                    # Ranks fail when their node does; that is the reason then.
+                    _check_nodes(head, demand, match)
+                    raise
+            except BaseException as problem:
+                self._roll_back(head, record, problem)
+                raise
+            if local:
+                local.stay(self._work)
+                stop(head, record.job, record=record)
+            return {"job": record.job}
+
+    def _wait_for_nodes(self, head: Head) -> tuple[RayNode, ...]:
+        """Ask the autoscaler for what the plan needs, until it is there or the time is over."""
+        from ray.autoscaler.sdk import request_resources
+
+        self.step = "match"
+        plan = self._request.plan()
+        demand = demand_of(plan)
+        wanted = [needed_on(demand, node.rank) for node in plan.nodes]
+        bundles = [{name: units / SHARE_UNITS for name, units in one.items() if units} for one in wanted]
+        deadline = Deadline(
+            self._work,
+            self._request.wait_for_nodes,
+            hint="see what the autoscaler says: ray status",
+            policy=head.policy,
+        )
+
+        def there() -> tuple[RayNode, ...] | None:
+            nodes = usable(head.nodes())
+            return nodes if covers([node.resources for node in nodes], bundles) else None
+
+        if nodes := there():
+            return nodes
+        request_resources(bundles=[one for one in bundles if one])
+        try:
+            return deadline.until(
+                there,
+                lambda: f"the plan needs {count(len(bundles), 'node')}, {len(usable(head.nodes()))} are there",
+                lambda what: self._work.report(step="match", waiting_for=what),
+            )
+        finally:
+            # Its placement group is what asks for them from now on.
+            request_resources(bundles=[])
+
+    def _match(
+        self, ray: Any, head: Head, nodes: tuple[RayNode, ...], local: LocalCluster | None
+    ) -> tuple[Plan, Match]:
+        self.step = "match"
+        plan = self._request.plan()
+        framework = framework_of(plan)
+        if local:
+            match = local.match(nodes)
+        elif framework.node_rank_variable is None:
+            match = match_by(framework, nodes)
+        else:
+            here = ray.get_runtime_context().get_node_id()
+            ranks = node_ranks(ray, nodes, Deadline(self._work, head.policy.node_ranks))
+            groups = any(not group.reserved for group in plan.topology.groups.values())
+            match = match_by(framework, nodes, here, ranks, node_groups=groups)
+        if plan.topology_source == "assumed":
+            plan = self._request.plan([node.planned() for node in match.nodes])
+        used = len(plan.nodes)
+        if used > len(match.nodes):
+            raise NotPossible(
+                f"the plan has {count(used, 'node')}, the cluster {count(len(match.nodes), 'node')}"
+                f"{' with GPUs' if framework.needs_gpus else ''}",
+                hint="start Ray on more nodes, or plan for fewer",
+            )
+        match = replace(match, nodes=match.nodes[:used])
+        planned = [node.ip for node in plan.nodes]
+        warnings = [
+            f"node_order: the file has {ip} as node {rank}, which here is {node.ip}"
+            for rank, (ip, node) in enumerate(zip(planned, match.nodes, strict=True))
+            if ip and ip != node.ip and not local
+        ]
+        told = [{"rank": rank, **node.to_dict()} for rank, node in enumerate(match.nodes)]
+        self._say("match", by=match.by, nodes=told, warnings=[*match.warnings, *warnings])
+        return plan, match
+
+    def _check(self, ray: Any, head: Head, plan: Plan, demand: Demand, match: Match, *, look: bool) -> Tables:
+        self.step = "check"
+        checks, tables = fit(head, demand, match.nodes, self._work.check)
+        # An embedded cluster has GPUs in name only.
+        used: list[UsedGpu] = []
+        if look and not self._request.on_used_gpus:
+            deadline = Deadline(self._work, head.policy.node_ranks, hint="--on-used-gpus does not look at them")
+            used = UseCheck(ray, head, demand, match.nodes, tables).run(deadline)
+        expected = feasibility.expected_slots(demand, match.nodes, tables)
+        self._say(
+            "check",
+            nodes=[one.to_dict() for one in checks],
+            groups={name: component.world_size for name, component in plan.components.items()},
+            expected=[
+                {
+                    "component": needs.component,
+                    "rank": needs.rank,
+                    "node_rank": needs.node,
+                    "node": match.nodes[needs.node].ip,
+                    "planned": [demand.bundles[number].position for number in needs.bundles],
+                    "gpu_ids": _texts([expected[number] for number in needs.bundles]),
+                }
+                for needs in demand.ranks
+            ],
+            used=[one.to_dict() for one in used],
+        )
+        if used and not (self._request.asks("used") and self._ask("used")):
+            raise refuse_used(used)
+        return tables
+
+    def _record(self, ray: Any, head: Head, plan: Plan, match: Match) -> Record:
+        self.step = "reserve"
+        self._work.check()
+        record = Record(
+            job=self._request.job,
+            file=os.path.abspath(self._request.source),
+            created=time.time(),
+            groups={name: component.world_size for name, component in plan.components.items()},
+            nodes=tuple({"rank": rank, **node.to_dict()} for rank, node in enumerate(match.nodes)),
+            plan=plan.to_dict(),
+            owner=this_owner(),
+            ray_job=str(ray.get_runtime_context().get_job_id()),
+        )
+        try:
+            records.create(head, record)
+        except Unreachable as problem:
+            # It may have come through all the same.
+            self._roll_back(head, record, problem)
+            raise
+        return record
+
+    def _start(
+        self, ray: Any, head: Head, plan: Plan, demand: Demand, match: Match, tables: Tables, record: Record
+    ) -> None:
+        deadline = Deadline(self._work, self._request.timeout, lambda: _check_nodes(head, demand, match))
+        group, found = None, Order((), dict.fromkeys(range(len(match.nodes)), ()))
+        if demand.bundles:
+            group, found = self._reserve(ray, head, demand, match, tables, deadline)
+        self.step = "launch"
+        found = replace(found, visible={**found.visible, **visible_lists(ray, demand, match.nodes, deadline)})
+        setting = Setting(
+            job=record.job,
+            plan=as_obtained(plan, demand, found),
+            demand=demand,
+            order=found,
+            nodes=match.nodes,
+            groups=[group] * len(demand.bundles),
+            python_path=self._request.python_path,
+            uid=record.uid,
+            working_dir=self._request.working_dir,
+        )
+        lost = LostLeases(head, record.ray_job, match.nodes)
+        launcher = Launcher(
+            ray, setting, deadline, self._report_rank, lambda one: rank_spec.store(head, one), lost.release
+        )
+        ranks = launcher.run()
+        self._work.check()
+        records.set_ready(head, replace(record, ranks=tuple(ranks)))
+        self._say("ready", job=record.job, ranks=ranks)
+
+    def _reserve(
+        self, ray: Any, head: Head, demand: Demand, match: Match, tables: Tables, deadline: Deadline
+    ) -> tuple[Any, Order]:
+        begun = time.monotonic()
+
+        def reserved() -> None:
+            nonlocal begun
+            self._say("reserve", bundles=len(demand.bundles))
+            self.step, begun = "probe", time.monotonic()
+
+        group, found = reserve_planned(
+            ray,
+            head,
+            demand,
+            match.nodes,
+            tables,
+            deadline,
+            job=self._request.job,
+            tell=lambda what: self._work.report(step="reserve", waiting_for=what),
+            reserved=reserved,
+        )
+        moved = moves(demand, found)
+        self._say(
+            "probe",
+            seconds=round(time.monotonic() - begun, 3),
+            devices=[
+                {"node_rank": bundle.node, "position": bundle.position, "gpu_id": one.gpu, "bundle": one.bundle}
+                for bundle, one in zip(demand.bundles, found.bundles, strict=True)
+            ],
+            moved=[move.to_dict() for move in moved],
+        )
+        accepted = self._request.accept_moved or (moved and self._request.asks("moved") and self._ask("moved"))
+        if moved and not accepted:
+            told = "; ".join(move.sentence() for move in moved[:8])
+            more = f" and {len(moved) - 8} more" if len(moved) > 8 else ""
+            raise NotPossible(
+                f"{count(len(moved), 'rank')} would not be on the planned devices: {told}{more}",
+                hint="others hold the planned GPUs: end them, or take what there is with --accept-moved",
+                moved=[move.to_dict() for move in moved],
+            )
+        return group, found
+
+    # Small things
+
+    def _ask(self, about: str) -> bool:
+        deadline = time.monotonic() + DEFAULT.person
+        return bool(self._work.ask(deadline, step=self.step, question=about))
+
+    def _say(self, step: str, **details: Any) -> None:
+        self.step = step
+        self._work.check()
+        self._work.report(step=step, **details)
+
+    def _report_rank(self, component: str, rank: int, state: Any) -> None:
+        one = RankState(component, rank, state)
+        self._work.report(step="launch", component=component, rank=rank, state=one.state)
+
+    def _roll_back(self, head: Head, record: Record, reason: BaseException) -> None:
+        try:
+            stop(head, record.job, record=record)
+        except ClusterError as problem:
+            said, kind = f"{reason}; and it could not be rolled back: {problem}", ClusterError
+            if isinstance(reason, ClusterLost):
+                said, kind = f"{reason}; what was begun could not be taken back", ClusterLost
+            raise kind(said, hint=f"placetui down {record.job}") from reason
+
+
+def _check_nodes(head: Head, demand: Demand, match: Match) -> None:
+    living = {node.id for node in head.nodes()}
+    for rank, node in enumerate(match.nodes):
+        if node.id not in living and any(needs.node == rank for needs in demand.ranks):
+            lost = listing((f"{needs.component}:{needs.rank}" for needs in demand.ranks if needs.node == rank), 6)
+            raise ClusterError(
+                f"node lost: {node.ip}, node {rank} of the plan, with {lost}",
+                hint="start Ray there again, or plan without it",
+                node_rank=rank,
+            )
+
+
+def _texts(slots: list[int | None]) -> list[str] | None:
+    """Expected ids; None where somebody holds GPUs of which nothing is known."""
+    return None if any(slot is None for slot in slots) else [str(slot) for slot in slots]

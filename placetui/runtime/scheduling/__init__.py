@@ -1,0 +1,1 @@
+"""What Ray can place and what it cannot: before a job is started, and of all that waits."""

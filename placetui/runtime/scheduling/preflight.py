@@ -1,0 +1,120 @@
+"""Whether a job would start on a cluster as it is now: read from the head's tables; nothing is started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from placetui.bridge.work import Work
+from placetui.document import Document, PlanRequest, plan_document
+from placetui.document.options import parse_override
+from placetui.frameworks.demand import RayDemand
+from placetui.frameworks.preflight import Note, Preflight, preflight
+from placetui.frameworks.registry import framework_of
+from placetui.frameworks.scheduling import schedule
+from placetui.observe.operations import job_name
+from placetui.placement.plan import Plan
+from placetui.placement.problems import Problem
+from placetui.placement.topology import Node
+from placetui.placement.wording import count
+from placetui.runtime.errors import ClusterError
+from placetui.runtime.gcs.address import open_head, resolve_address
+from placetui.runtime.gcs.client import Head
+from placetui.runtime.gcs.driver import driver
+from placetui.runtime.gcs.model import NODE_RANK, RayNode
+from placetui.runtime.jobs.state import is_taken
+from placetui.runtime.launch.demand import demand_of
+from placetui.runtime.launch.matching import match_by, usable
+from placetui.runtime.launch.used import UseCheck
+from placetui.runtime.policy import Deadline
+from placetui.runtime.scheduling.free import PLACED_GROUPS
+from placetui.runtime.scheduling.picture import ClusterPicture, NodeType, addable
+
+
+def preflight_job(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
+    """`preflight` of a file, as a request to the child."""
+    address = resolve_address(str(body["address"]))
+    with closing(open_head(address)) as head:
+        return {"address": address, **examine(head, body, work).to_dict()}
+
+
+def examine(head: Head, body: Mapping[str, Any], work: Work) -> Preflight:
+    """What would happen if the file were launched by its framework now."""
+    picture = ClusterPicture.read(head)
+    source = str(body["source"])
+    nodes = usable(picture.tables.nodes)
+    plan, matched = _plan(body, nodes)
+    # That there are too few GPUs is what Ray's scheduling says, with the reason.
+    problems = [one for one in plan.problems if one.rule != "slime_not_enough_gpus"]
+    demand = framework_of(plan).demand(plan)
+    notes = [*_leftovers(head, picture, source), *_used(head, plan, matched, picture, work)]
+    found = preflight(demand, picture.nodes, picture.holdings, problems, notes, source)
+    if not found.fits and (hint := _with_more_nodes(demand, picture, addable(head, nodes))):
+        found = replace(found, problems=tuple(_hinted(one, hint) for one in found.problems))
+    return found
+
+
+def _plan(body: Mapping[str, Any], nodes: Sequence[RayNode]) -> tuple[Plan, tuple[RayNode, ...]]:
+    """The plan on the nodes of the cluster, and these in its framework's order."""
+    document = Document(str(body["text"]), str(body["source"]))
+    request = PlanRequest(
+        mode=body.get("mode"), overrides=tuple(parse_override(text) for text in body.get("overrides") or ())
+    )
+    plan = plan_document(document, request)
+    ranks = {node.id: node.labels.get(NODE_RANK) for node in nodes}
+    matched = match_by(framework_of(plan), nodes, "", ranks).nodes
+    if plan.topology_source == "assumed":
+        plan = plan_document(document, replace(request, nodes=tuple(map(planned, matched)), topology_source="ray"))
+    return plan, matched
+
+
+def _used(head: Head, plan: Plan, matched: Sequence[RayNode], picture: ClusterPicture, work: Work) -> Iterator[Note]:
+    """GPUs of the plan that somebody uses, whatever Ray's books say: NVML is read by a small task on each node."""
+    wanted = demand_of(plan)
+    if not wanted.bundles or len(plan.nodes) > len(matched):
+        return
+    try:
+        with driver(head, matched) as ray:
+            check = UseCheck(ray, head, wanted, matched[: len(plan.nodes)], picture.tables)
+            used = list(check.look(Deadline(work, head.policy.node_ranks)))
+    except ClusterError as problem:
+        yield Note(f"who uses the GPUs could not be read: {problem}", problem.hint)
+        return
+    for one in used:
+        yield Note(one.sentence(), "end what uses it, or plan for other GPUs")
+
+
+def planned(node: RayNode) -> Node:
+    """A node of the cluster as a plan has it."""
+    return replace(node.planned(), cpus=node.resources.get("CPU", 0))
+
+
+def _leftovers(head: Head, picture: ClusterPicture, source: str) -> list[Note]:
+    """Things of earlier runs that hold resources, or the name that a launch would take."""
+    found: list[Note] = []
+    name = job_name(source)
+    if is_taken(head, name):
+        message = f"a job {name} is there already, under the name that placetui up gives this file"
+        found.append(Note(message, f"placetui down {name}, or placetui up --job NAME"))
+    for group in picture.tables.groups:
+        if group.abandoned and group.state in PLACED_GROUPS:
+            message = f"placement group {group.title} holds {count(len(group.bundles), 'bundle')}"
+            hint = "remove it with ray.util.remove_placement_group"
+            found.append(Note(f"{message}, and the program that made it has ended", hint))
+    return found
+
+
+def _with_more_nodes(demand: RayDemand, picture: ClusterPicture, kinds: Sequence[NodeType]) -> str:
+    """What to say if it fits once the autoscaler has added nodes."""
+    for kind in kinds:
+        for number in range(1, kind.most + 1):
+            more = kind.nodes()[:number]
+            if all(one.verdict != "waits" for one in schedule([*picture.resources, *more], demand.requests)):
+                return f"the autoscaler can add {count(number, 'node')} of type {kind.name}, and then it fits"
+    return ""
+
+
+def _hinted(problem: Problem, hint: str) -> Problem:
+    return replace(problem, hint=hint) if problem.rule == "does_not_schedule" else problem

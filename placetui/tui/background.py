@@ -1,0 +1,75 @@
+"""Calls that may hang, as on a lost mount, run in daemon threads: leaving the program never waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+WATCH_PERIOD = 0.3
+"""Seconds between looks at a file."""
+
+
+def start_thread(target: Callable[[], object], name: str) -> None:
+    """Run something in a thread of its own that never keeps the program from ending."""
+    threading.Thread(target=target, name=name, daemon=True).start()
+
+
+async def in_thread(call: Callable[[], Result], name: str) -> Result:
+    """The result of a call that may take long, or never come back; a cancelled caller leaves it behind."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Result] = loop.create_future()
+
+    def settle(set_value: Callable[[], None]) -> None:
+        if not future.done():
+            set_value()
+
+    def run() -> None:
+        try:
+            result = call()
+        except Exception as problem:
+            error = problem
+            done = lambda: future.set_exception(error)  # noqa: E731
+        else:
+            done = lambda: future.set_result(result)  # noqa: E731
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, done)
+
+    start_thread(run, name)
+    return await future
+
+
+class FileWatch:
+    """Looks at a file, and calls back from its thread when it is another one."""
+
+    def __init__(self, path: str, changed: Callable[[], object]) -> None:
+        self._path = path
+        self._changed = changed
+        self._stop = threading.Event()
+        start_thread(self._watch, "file watch")
+
+    def _watch(self) -> None:
+        seen = _stamp(self._path)
+        while not self._stop.wait(WATCH_PERIOD):
+            stamp = _stamp(self._path)
+            if stamp != seen:
+                seen = stamp
+                self._changed()
+
+    def close(self) -> None:
+        """End the thread soon; a call that hangs is left behind."""
+        self._stop.set()
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    """What changes when a file is written or replaced; empty when it is gone."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return ()
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino

@@ -1,0 +1,1 @@
+"""What opens above the main screen."""

@@ -1,0 +1,33 @@
+"""All about one device, on a page of its own."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from placetui.tui.dialogs.dialog import Dialog
+
+
+class DetailsScreen(Dialog[None]):
+    """Fields, environment and reasons of the processes on a device."""
+
+    CHIP = "DETAILS"
+    KEYS = (("↑ ↓", "scroll"), ("escape", "close"))
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,d,enter", "dismiss", "close")]
+
+    def __init__(self, title: str, text: Text) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog -tall") as box:
+            box.border_title = Content(self._title)
+            yield Static(self._text, markup=False)

@@ -1,0 +1,41 @@
+"""What all dialogs have in common."""
+
+from __future__ import annotations
+
+from textual.await_complete import AwaitComplete
+from textual.screen import ModalScreen, ScreenResultType
+
+from placetui.tui.widgets.key_bar import Chip, KeyBar, KeyHint
+
+
+class Dialog(ModalScreen[ScreenResultType]):
+    """A dialog that takes away itself alone, and once.
+
+    Textual takes away the screen on top, whichever that is: the second of two keys that arrive together would close
+    what is beneath.
+    """
+
+    CHIP = ""
+    """What the bottom line is about."""
+
+    KEYS: tuple[tuple[str, str], ...] = (("escape", "cancel"),)
+    """Keys and what they do, for the bottom line."""
+
+    _answer: tuple[ScreenResultType | None] | None = None
+    """The first answer, which counts."""
+
+    def on_mount(self) -> None:
+        bar = KeyBar({}, self.has_class("-ascii"))
+        bar.hints = tuple(KeyHint(key, label) for key, label in self.KEYS)
+        bar.chip = Chip(self.CHIP)
+        self.mount(bar)
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """End with this answer: at once if nothing covers the dialog, otherwise as soon as it is on top again."""
+        if self._answer is None:
+            self._answer = (result,)
+        return super().dismiss(*self._answer) if self.is_active else AwaitComplete()
+
+    def on_screen_resume(self) -> None:
+        if self._answer is not None:
+            self.dismiss()

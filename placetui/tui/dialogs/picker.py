@@ -1,0 +1,114 @@
+"""Choose a file: recent ones and the samples, or a path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from placetui.grid import clean
+from placetui.tui.dialogs.dialog import Dialog
+from placetui.tui.options import Choice
+
+ABOUT = "Type to filter, or a path and enter."
+
+
+class PickerScreen(Dialog[str | None]):
+    """A list of files; typing filters it, and a path can be typed too."""
+
+    CHIP = "OPEN"
+    KEYS = (("enter", "open"), ("↑ ↓", "choose"), ("escape", "cancel"))
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "cancel"),
+        Binding("down", "focus_list", "list", show=False),
+    ]
+
+    def __init__(self, choices: Sequence[Choice], ascii: bool, *, start: bool = False, note: str = "") -> None:
+        """Ask.
+
+        Args:
+            choices: Files, and what else can be opened.
+            ascii: Show nothing but ASCII.
+            start: Whether nothing is open yet.
+            note: Something to know, as whether a cluster was found.
+        """
+        super().__init__()
+        self._start = start
+        self._note = note
+        self._choices = list(choices)
+        self._shown = list(choices)
+        self._ascii = ascii
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -tall") as box:
+            box.border_title = "placetui" if self._start else "Open a file"
+            if self._start:
+                yield Static(self._banner(), id="banner")
+            yield Static(ABOUT, id="picker-says", classes="muted", markup=False)
+            yield Input(placeholder="path of a placement file", compact=True)
+            yield OptionList()
+
+    def _banner(self) -> Text:
+        """The name, and what this is."""
+        colors = self.app.theme_variables
+        text = Text()
+        for role in ("actor", "rollout", "reward"):
+            text.append("# " if self._ascii else "▌", colors[f"component-{role}"])
+        text.append(" placetui\n", "bold")
+        text.append("Which process of a training job runs on which GPU of a Ray cluster.", colors["grid-muted"])
+        if self._note:
+            text.append(f"\n{clean(self._note, self._ascii)}", colors["grid-muted"])
+        return text
+
+    def on_mount(self) -> None:
+        field = self.query_one(Input)
+        field.cursor_blink = False
+        field.focus()
+        self._fill("")
+
+    def _fill(self, words: str) -> None:
+        self._shown = [choice for choice in self._choices if words.lower() in f"{choice.path} {choice.about}".lower()]
+        listing = self.query_one(OptionList)
+        listing.set_options(Option(self._line(choice)) for choice in self._shown)
+        files = [number for number, choice in enumerate(self._shown) if choice.kind in ("recent", "sample")]
+        listing.highlighted = files[0] if files else 0 if self._shown else None
+        nothing = words and not self._shown and not os.path.isfile(os.path.expanduser(words))
+        says = "No file in the list matches, and none has this path." if nothing else ABOUT
+        self.query_one("#picker-says", Static).update(says)
+
+    def _line(self, choice: Choice) -> Text:
+        text = Text(no_wrap=True)
+        if choice.kind in ("new", "demo"):
+            return Text.assemble((f"{choice.kind:<8}", "dim"), (clean(choice.about, self._ascii), "bold"), no_wrap=True)
+        text.append(f"{choice.kind:<8}", "dim")
+        text.append(clean(os.path.basename(choice.path), self._ascii), "bold")
+        where = clean(os.path.dirname(choice.path), self._ascii) if choice.kind == "recent" else ""
+        text.append(f"  {where}", "dim")
+        if choice.about:
+            text.append(f"\n        {clean(choice.about, self._ascii)}", "dim")
+        return text
+
+    def action_focus_list(self) -> None:
+        self.query_one(OptionList).focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._fill(event.value.strip())
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        typed = event.value.strip()
+        if typed and os.path.isfile(os.path.expanduser(typed)):
+            self.dismiss(os.path.expanduser(typed))
+        elif self._shown:
+            highlighted = self.query_one(OptionList).highlighted
+            self.dismiss(self._shown[highlighted or 0].path)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._shown[event.option_index].path)

@@ -1,0 +1,179 @@
+"""Try another topology, mode or layout; the file stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, get_args
+
+from rich.cells import cell_len
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widgets import Input, Label, OptionList, Static
+from textual.widgets.option_list import Option
+
+from placetui.frameworks.new_job import ADVICE, Layout
+from placetui.grid import Drawing, Line, Run, clean
+from placetui.grid.look.style import BODY, ERROR, MUTED, NAME, WARNING
+from placetui.placement.config.settings_section import MOST_GPUS, MOST_NODES
+from placetui.placement.diff import diff_plans, difference_lines
+from placetui.placement.wording import count
+from placetui.tui.background import in_thread
+from placetui.tui.dialogs.dialog import Dialog
+from placetui.tui.session import Session
+from placetui.tui.themes import GridPalette
+from placetui.tui.widgets.panel import Panel, title_of
+
+AS_WRITTEN = "as written"
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What the user wants to try."""
+
+    nodes: int
+    gpus: int
+    mode: str | None = None
+    """None: what the file says."""
+
+    layout: Layout | None = None
+    """None: as written."""
+
+
+class WhatIfScreen(Dialog[WhatIf | None]):
+    """Nodes, GPUs per node, mode and layout."""
+
+    CHIP = "WHAT IF"
+    KEYS = (("enter", "apply"), ("tab", "next row"), ("↑ ↓", "choose"), ("escape", "cancel"))
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "cancel")]
+
+    def __init__(
+        self, now: WhatIf, modes: Sequence[str], before: Session, tried: Callable[[WhatIf], Session], *, ascii: bool
+    ) -> None:
+        """Ask.
+
+        Args:
+            now: What is on the screen.
+            modes: That can be tried.
+            before: The session on the screen.
+            tried: What it would be; called in a thread.
+            ascii: Draw nothing but ASCII.
+        """
+        super().__init__()
+        self._now = now
+        self._modes = (AS_WRITTEN, *modes)
+        self._before = before
+        self._tried = tried
+        self._ascii = ascii
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="dialog -whole", can_focus=False):
+            with Vertical(classes="box", id="choices") as box:
+                box.border_title = title_of("What if", None, "nothing changes until you apply it")
+                with Horizontal(classes="fields"):
+                    yield Label("nodes")
+                    yield Input(str(self._now.nodes), type="integer", id="nodes", compact=True)
+                    yield Label("GPUs per node")
+                    yield Input(str(self._now.gpus), type="integer", id="gpus", compact=True)
+                with Horizontal(classes="lists"):
+                    with Vertical():
+                        yield Label("layout", classes="heading")
+                        yield OptionList(*(Option(name) for name in (AS_WRITTEN, *LAYOUTS)), id="layout")
+                    with Vertical():
+                        yield Label("mode", classes="heading")
+                        yield OptionList(*(Option(name) for name in self._modes), id="mode")
+            with Horizontal(id="plans"):
+                yield Panel(id="before")
+                yield Panel(id="after")
+            with Horizontal(id="verdicts"):
+                yield Panel(id="verdict")
+                with Vertical(classes="box", id="advised") as box:
+                    box.border_title = title_of("Advice")
+                    yield Static("", id="advice")
+
+    def on_mount(self) -> None:
+        for field in self.query(Input):
+            field.cursor_blink = False
+        layouts = self.query_one("#layout", OptionList)
+        layouts.highlighted = 0 if self._now.layout is None else 1 + LAYOUTS.index(self._now.layout)
+        modes = self.query_one("#mode", OptionList)
+        modes.highlighted = self._modes.index(self._now.mode) if self._now.mode in self._modes else 0
+        self.query_one("#nodes", Input).focus()
+
+    @on(OptionList.OptionHighlighted)
+    @on(Input.Changed)
+    def _answered(self) -> None:
+        layout = self._layout()
+        advice = " ".join(ADVICE.values()) if layout is None else ADVICE[layout]
+        self.query_one("#advice", Static).update(advice)
+        if (wanted := self._wanted()) is not None:
+            self._show_moves(wanted)
+
+    @work(exclusive=True)
+    async def _show_moves(self, wanted: WhatIf) -> None:
+        after = await in_thread(lambda: self._tried(wanted), "what if")
+        difference = await in_thread(lambda: diff_plans(self._before.plan, after.plan), "what if")
+        for name, session in (("before", self._before), ("after", after)):
+            self._draw(name, session)
+        palette = self._palette
+        moves = list(difference_lines(difference)) or ["no rank moves"]
+        figures = difference.counts
+        fits = not after.errors
+        panel = self.query_one("#verdict", Panel)
+        panel.border_title = title_of("Verdict", None if fits else "does not fit", "fits" if fits else "", trouble=True)
+        panel.set_class(not fits, "-trouble")
+        lines: list[Line] = []
+        for problem in after.problems[:2]:
+            style = ERROR if problem.severity == "error" else WARNING
+            lines.append((Run(clean(problem.message, self._ascii), style),))
+        parts = [(figures["stays"], "stay"), (figures["moves"], "move"), (figures["appears"], "appear")]
+        parts.append((figures["vanishes"], "go"))
+        lines.append(tuple(run for number, word in parts for run in (Run(f"{number} ", NAME), Run(f"{word}  ", MUTED))))
+        room = max(1, panel.room - len(lines))
+        shown = moves if len(moves) <= room else [*moves[: room - 1], f"and {len(moves) - room + 1} more"]
+        lines += [(Run(clean(line, self._ascii), BODY),) for line in shown]
+        panel.show(lines, palette)
+
+    @property
+    def _palette(self) -> GridPalette:
+        return GridPalette(self.app.theme_variables, color=not self.app.no_color)
+
+    def _draw(self, name: str, session: Session) -> None:
+        """Draw a plan into its panel, in the most detailed density that fits."""
+        panel, plan = self.query_one(f"#{name}", Panel), session.plan
+        ranks = count(sum(one.world_size for one in plan.components.values()), "rank")
+        panel.border_title = title_of(name.capitalize(), None, f"{count(len(plan.nodes), 'node')}, {ranks}")
+        width = panel.content_size.width
+        if width:
+            drawing = Drawing(plan, "small", ascii=self._ascii, width=width, cell_width=cell_len).fitted(panel.room)
+            panel.show([*drawing.header(), *drawing.lines(0, panel.room)], self._palette)
+
+    @on(OptionList.OptionSelected)
+    @on(Input.Submitted)
+    def _try(self) -> None:
+        wanted = self._wanted()
+        if wanted is None:
+            words = f"nodes must be a number from 1 to {MOST_NODES}, GPUs one from 0 to {MOST_GPUS}"
+            self.notify(words, severity="warning", markup=False)
+        else:
+            self.dismiss(wanted)
+
+    def _layout(self) -> Layout | None:
+        highlighted = self.query_one("#layout", OptionList).highlighted or 0
+        return LAYOUTS[highlighted - 1] if highlighted else None
+
+    def _number(self, name: str, least: int, most: int) -> int | None:
+        text = self.query_one(f"#{name}", Input).value
+        number = int(text) if text.isdecimal() else -1
+        return number if least <= number <= most else None
+
+    def _wanted(self) -> WhatIf | None:
+        nodes, gpus = self._number("nodes", 1, MOST_NODES), self._number("gpus", 0, MOST_GPUS)
+        if nodes is None or gpus is None:
+            return None
+        mode = self._modes[self.query_one("#mode", OptionList).highlighted or 0]
+        return WhatIf(nodes, gpus, None if mode == AS_WRITTEN else mode, self._layout())

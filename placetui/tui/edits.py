@@ -1,0 +1,296 @@
+"""What the user does to the placement in the grid: edits of the file about the selected devices."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from rich.style import Style as RichStyle
+from textual.app import App
+
+from placetui.frameworks.registry import framework_of
+from placetui.grid import Place, Style, clean
+from placetui.placement.edits import (
+    Add,
+    Arrange,
+    Assign,
+    Join,
+    Move,
+    Operation,
+    PutOnGroup,
+    Refusal,
+    Remove,
+    Rename,
+    Resize,
+    SetMode,
+    SetShare,
+    Spread,
+    Swap,
+    Unassign,
+)
+from placetui.placement.wording import count
+from placetui.tui.dialogs.ask import AskScreen
+from placetui.tui.dialogs.choose import SHIFTED, Answer, ChooseScreen
+from placetui.tui.panes.grid import GridPane
+from placetui.tui.requests import flow
+from placetui.tui.selection import ranks_at
+from placetui.tui.workspace import Workspace
+
+NEW = "\0new"
+DEFAULT = "default"
+
+
+class Edits:
+    """Asks what an edit needs to know, and makes it."""
+
+    def __init__(
+        self,
+        app: App[int],
+        workspace: Workspace,
+        grid: GridPane,
+        write_rule: Callable[[str], Awaitable[None]],
+        *,
+        ascii: bool,
+    ) -> None:
+        self.app = app
+        self._workspace = workspace
+        self._grid = grid
+        self._write_rule = write_rule
+        self._ascii = ascii
+        self._last: tuple[Place | None, str] = (None, "")
+        """Where the cursor was after the last edit, and whom that was about: the next one is about the same."""
+
+    def _here(self) -> list[str]:
+        """Components on the selected devices, in file order."""
+        plan = self._workspace.session.plan
+        found = {name for place in self._grid.target.places for name, _ in ranks_at(plan, place, 1 << 20)}
+        return [name for name in plan.components if name in found]
+
+    async def _choose_component(
+        self, title: str, names: Sequence[str], *, new: bool = False, shifted: str = ""
+    ) -> str | None:
+        marks = self._grid.drawing.marks if self._grid.drawing else {}
+        palette, components = self._grid.palette, self._workspace.session.plan.components
+        answers = [
+            Answer(
+                name,
+                clean(name, self._ascii),
+                clean(components[name].rule.text, self._ascii),
+                marks[name].letter.lower() if name in marks else "",
+                palette.rich_style(Style("component", marks[name].hue, bold=True))
+                if name in marks and palette
+                else None,
+            )
+            for name in names
+        ]
+        if new:
+            answers.append(Answer(NEW, "a new component", key="+", style=RichStyle(bold=True)))
+        chosen = await self.app.push_screen_wait(ChooseScreen(title, answers, shifted=shifted))
+        if chosen is None or chosen == NEW or self._is_there(chosen.removeprefix(SHIFTED)):
+            return chosen
+        return None
+
+    def _is_there(self, name: str) -> bool:
+        """Whether the file still has a component: it can change on disk while a dialog is open."""
+        if name in self._workspace.session.plan.components:
+            return True
+        self.app.notify(f"{clean(name, self._ascii)} is no longer in the file", severity="warning", markup=False)
+        return False
+
+    async def _subject(self, title: str) -> str | None:
+        """The component that is meant: the highlighted one, the only one here, or the one that is chosen."""
+        components = self._workspace.session.plan.components
+        if self._grid.look.component is not None:
+            return self._grid.look.component
+        where, name = self._last
+        if where == self._grid.cursor and name in components:
+            return name
+        here = self._here() or list(components)
+        return here[0] if len(here) == 1 else await self._choose_component(title, here)
+
+    # On the selected devices
+
+    @flow
+    async def assign(self) -> None:
+        """Put a component on the selected devices, too or only there."""
+        places = self._grid.target.places
+        names = list(self._workspace.session.plan.components)
+        title = "put on the selected devices"
+        name = await self._choose_component(title, names, new=True, shifted="only there")
+        if name == NEW:
+            answer = await self.app.push_screen_wait(AskScreen("new component", "Its name:"))
+            if answer is not None:
+                self._workspace.edit(Add(answer, places))
+        elif name is not None and name.startswith(SHIFTED):
+            self._only_here(name.removeprefix(SHIFTED), places)
+        elif name is not None:
+            self._workspace.edit(Assign(name, places))
+
+    def _only_here(self, name: str, places: Sequence[Place]) -> None:
+        """Move a component to these devices, as many to a process as it has now."""
+        size = self._process_size(name)
+        if len(places) % size:
+            reason = f"{count(len(places), 'device')} cannot be divided into processes of {size}"
+            self._workspace.refuse(Refusal(reason, f"select a multiple of {size}"))
+            return
+        processes = (tuple(places[start : start + size]) for start in range(0, len(places), size))
+        self._workspace.edit(Arrange(name, tuple(processes)))
+
+    @flow
+    async def take_off(self) -> None:
+        """Take a component off the selected devices."""
+        places, here = self._grid.target.places, self._here()
+        if not here:
+            self.app.notify("nothing is placed here", markup=False)
+            return
+        name = here[0] if len(here) == 1 else await self._choose_component("unassign from the selected devices", here)
+        if name is not None:
+            self._workspace.edit(Unassign(name, places))
+
+    # A component as a whole
+
+    def move_back(self) -> None:
+        self._with_subject("move", lambda name: Move(name, -1, "device"))
+
+    def move_on(self) -> None:
+        self._with_subject("move", lambda name: Move(name, 1, "device"))
+
+    def move_up(self) -> None:
+        self._with_subject("move", lambda name: Move(name, -1, "node"))
+
+    def move_down(self) -> None:
+        self._with_subject("move", lambda name: Move(name, 1, "node"))
+
+    def grow(self) -> None:
+        self._with_subject("grow", lambda name: Resize(name, self._process_size(name), self._grid.cursor))
+
+    def shrink(self) -> None:
+        self._with_subject("shrink", lambda name: Resize(name, -self._process_size(name), self._grid.cursor))
+
+    def _process_size(self, name: str) -> int:
+        """Devices of one process, the one under the cursor or the last: the least by which a component can grow."""
+        component = self._workspace.session.plan.components.get(name)
+        if component is None or not component.world_size:
+            return 1
+        rank = self._rank_here(name)
+        return max(1, len(component.placements[-1 if rank is None else rank].devices))
+
+    @flow
+    async def _with_subject(self, title: str, operation: Callable[[str], Operation]) -> None:
+        name = await self._subject(title)
+        if name is None:
+            return
+        rank = self._rank_here(name)
+        self._workspace.edit(operation(name))
+        self._go_with(name, rank)
+        self._last = self._grid.cursor, name
+
+    def _rank_here(self, name: str) -> int | None:
+        """The rank of a component under the cursor."""
+        ranks = ranks_at(self._workspace.session.plan, self._grid.cursor, 1 << 20)
+        return next((rank for component, rank in ranks if component == name), None)
+
+    def _go_with(self, name: str, rank: int | None) -> None:
+        """Keep the cursor on a rank that may have moved."""
+        plan = self._workspace.session.plan
+        component = plan.components.get(name)
+        if rank is None or component is None or rank >= component.world_size or self._rank_here(name) == rank:
+            return
+        placement = component.placements[rank]
+        index = next(iter(placement.devices), 0)
+        self._grid.go_to(Place(placement.cluster_node_rank, plan.kind_of(placement), index))
+
+    @flow
+    async def edit_rule(self) -> None:
+        """Edit the rule of a component in place."""
+        name = await self._subject("edit the rule of")
+        if name is None:
+            return
+        framework = framework_of(self._workspace.session.plan)
+        if framework.rules_at is None:
+            hint = f"press E and edit `{framework.sections[0]}:`"
+            self._workspace.refuse(Refusal(f"{framework.title} files have no rules", hint))
+        else:
+            await self._write_rule(name)
+
+    # Everything else
+
+    @flow
+    async def more(self) -> None:
+        """Everything else that can be done to a component."""
+        name = await self._subject("which component?")
+        if name is None:
+            return
+        answers = [
+            Answer("only", "move it to the selected devices", key="o"),
+            Answer("swap", "swap places with another", key="s"),
+            Answer("spread", "processes per device, devices per process", key="p"),
+            Answer("group", "put it on a node group", key="g"),
+            Answer("share", "its share of a device", key="h"),
+            Answer("rename", "rename it", key="r"),
+            Answer("join", "share the rule of another", key="j"),
+            Answer("remove", "remove it from the file", key="x"),
+            Answer("mode", "the mode of the file", key="m"),
+        ]
+        places = self._grid.target.places
+        wanted = await self.app.push_screen_wait(ChooseScreen(clean(name, self._ascii), answers))
+        if wanted is None or not self._is_there(name):
+            return
+        if wanted == "only":
+            self._only_here(name, places)
+            return
+        operation = await self._ask_for(wanted, name)
+        if operation is not None:
+            self._workspace.edit(operation)
+
+    async def _ask_for(self, wanted: str, name: str) -> Operation | None:
+        """The operation that was chosen, with what it still needs."""
+        plan = self._workspace.session.plan
+        if wanted == "remove":
+            return Remove(name)
+        if wanted in ("swap", "join"):
+            others = [other for other in plan.components if other != name]
+            other = await self._choose_component("with which one?", others)
+            return None if other is None else Swap(name, other) if wanted == "swap" else Join(name, other)
+        if wanted == "group":
+            groups = [Answer(label, clean(label, self._ascii)) for label in plan.topology.groups]
+            label = await self.app.push_screen_wait(ChooseScreen("node group", groups))
+            return None if label is None else PutOnGroup(name, (label,))
+        if wanted == "mode":
+            known = framework_of(plan).modes
+            modes = [Answer(DEFAULT, "what the file says otherwise"), *(Answer(mode, mode) for mode in known)]
+            mode = await self.app.push_screen_wait(ChooseScreen("mode of the file", modes))
+            return None if mode is None else SetMode(None if mode == DEFAULT else mode)
+        return await self._ask_for_text(wanted, name)
+
+    async def _ask_for_text(self, wanted: str, name: str) -> Operation | None:
+        component = self._workspace.session.plan.components[name]
+        if wanted == "rename":
+            answer = await self.app.push_screen_wait(AskScreen("rename", "Its new name:", name))
+            return None if answer is None else Rename(name, answer)
+        if wanted == "share":
+            now = "" if component.share is None else f"{component.share:g}"
+            question = "Its fraction of a device; `default` for the usual one:"
+            answer = await self.app.push_screen_wait(AskScreen("share", question, now))
+            return None if answer is None else self._share(name, answer)
+        question = "Processes per device as `2x`, devices per process as `/2`:"
+        answer = await self.app.push_screen_wait(AskScreen("spread", question, "2x"))
+        return None if answer is None else self._spread(name, answer)
+
+    def _share(self, name: str, answer: str) -> Operation | None:
+        if answer == DEFAULT:
+            return SetShare(name, None)
+        try:
+            return SetShare(name, float(answer))
+        except ValueError:
+            self._workspace.refuse(Refusal(f"`{answer}` is no number", "write for example 0.8"))
+            return None
+
+    def _spread(self, name: str, answer: str) -> Operation | None:
+        digits = answer.strip("x/ ")
+        if not digits.isdecimal() or not int(digits):
+            reason = f"`{answer}` says neither how many processes nor how many devices"
+            self._workspace.refuse(Refusal(reason, "write 2x or /2"))
+            return None
+        if answer.strip().startswith("/"):
+            return Spread(name, devices_per_process=int(digits), at=self._grid.cursor)
+        return Spread(name, processes_per_device=int(digits))

@@ -1,0 +1,285 @@
+"""A launch under way, as far as its steps tell. No Textual here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from placetui.grid import launch_steps
+from placetui.grid.panels.launch import LaunchStep, WaitedFor
+from placetui.observe.model import DeviceSample, NodeSample, Observation, RankState, State
+from placetui.observe.operations import Failure
+from placetui.placement.plan import Plan
+from placetui.placement.topology import Node
+from placetui.placement.wording import count
+
+STEPS = ("connect", "match", "check", "reserve", "probe", "launch", "ready")
+BUILT_IN = "built-in worker"
+
+UNSEEN = 10.0
+"""Seconds after which a job that is ready, but is not on the cluster, is gone."""
+
+Outcome: TypeAlias = "Mapping[str, Any] | Failure"
+
+
+class Launch:
+    """What is known of one launch; the steps of `placetui up --json` go in."""
+
+    def __init__(
+        self,
+        job: str,
+        plan: Plan,
+        *,
+        local: bool = False,
+        dry_run: bool = False,
+        unsaved: bool = False,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.job = job
+        self.plan = plan
+        self.local = local
+        """Whether it starts an embedded cluster, which lives as long as the launch is not over."""
+
+        self.dry_run = dry_run
+        self.unsaved = unsaved
+        """Whether the text differs from the file."""
+
+        self._now = now
+        self.step = "connect"
+        self.told: dict[str, Mapping[str, Any]] = {}
+        """By step, the last that was told of it."""
+
+        self.question = ""
+        """What waits for an answer: `launch`, `moved`, `used`, or nothing."""
+
+        self.cancelled = False
+        self.unread = False
+        """Whether it failed and the user has not seen why."""
+
+        self.outcome: Outcome | None = None
+        self._states: dict[str, list[State]] = {}
+        self._since: dict[tuple[str, int], float] = {}
+        """When a rank came into its state."""
+
+        self._made: dict[str, tuple[RankState, ...]] = {}
+        self._ready_at = 0.0
+        self._taken_over = False
+        """Whether the cluster has shown what became of the job."""
+
+    # What goes in
+
+    def take(self, step: Mapping[str, Any]) -> None:
+        """The next step."""
+        name = str(step.get("step", self.step))
+        if "question" in step:
+            self.question = str(step["question"])
+        elif name == "launch":
+            self._rank(step)
+            self.step = name
+        elif name in STEPS:
+            self.told[name] = step
+            self.step = name
+            self._made.clear()
+            if name == "ready":
+                self._ready_at = time.time()
+            if name == "check":
+                self._states = {group: ["pending"] * size for group, size in step.get("groups", {}).items()}
+
+    def finish(self, outcome: Outcome) -> None:
+        """It is over."""
+        self.question = ""
+        self.outcome = outcome
+
+    def _rank(self, step: Mapping[str, Any]) -> None:
+        states = self._states.get(str(step.get("component")))
+        rank = step.get("rank")
+        if states is not None and isinstance(rank, int) and 0 <= rank < len(states):
+            states[rank] = step.get("state", "starting")
+            self._since[str(step["component"]), rank] = self._now()
+            self._made.pop(str(step["component"]), None)
+
+    # What is known
+
+    @property
+    def under_way(self) -> bool:
+        """Whether it can be taken back: on a cluster that stays, a job that is ready needs no launch any more."""
+        return self.outcome is None and (self.local or not self.ready)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it has begun to change something."""
+        return STEPS.index(self.step) > STEPS.index("check")
+
+    @property
+    def ready(self) -> bool:
+        return "ready" in self.told
+
+    @property
+    def running(self) -> bool:
+        """Whether its job is there."""
+        return self.ready and not isinstance(self.outcome, Failure) and not (self.local and self.outcome is not None)
+
+    @property
+    def address(self) -> str:
+        """Of the cluster; empty until it is connected."""
+        return str(self.told.get("connect", {}).get("address", ""))
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The matched nodes, by planned rank."""
+        found = self.told.get("match", {}).get("nodes", ())
+        return tuple(Node(int(one["gpus"]), name=str(one["host"]), ip=str(one["ip"])) for one in found)
+
+    @property
+    def expected(self) -> Sequence[Mapping[str, Any]]:
+        """For each rank, where it will be."""
+        found: Sequence[Mapping[str, Any]] = self.told.get("check", {}).get("expected", ())
+        return found
+
+    @property
+    def moved(self) -> Sequence[Mapping[str, Any]]:
+        """Ranks that would not be on their planned devices."""
+        found: Sequence[Mapping[str, Any]] = self.told.get("probe", {}).get("moved", ())
+        return found
+
+    @property
+    def used(self) -> Sequence[Mapping[str, Any]]:
+        """Planned GPUs that others use without a reservation."""
+        found: Sequence[Mapping[str, Any]] = self.told.get("check", {}).get("used", ())
+        return found
+
+    def alive(self, component: str) -> int:
+        return self._states[component].count("alive")
+
+    @property
+    def alive_by_component(self) -> dict[str, int]:
+        return {component: self.alive(component) for component in self._states}
+
+    @property
+    def size(self) -> int:
+        """Ranks that it starts."""
+        return sum(map(len, self._states.values()))
+
+    @property
+    def steps(self) -> list[LaunchStep]:
+        """All steps, also those to come."""
+        known = {name: (words, done) for name, words, done in self.progress()}
+        found: list[LaunchStep] = []
+        for name in STEPS:
+            words, done = known.get(name, ("", False))
+            doing = not done and (name in known or not any(one.progress == "doing" for one in found))
+            found.append(LaunchStep(name, "done" if done else "doing" if doing else "todo", words))
+        return found
+
+    @property
+    def waiting(self) -> list[WaitedFor]:
+        """Ranks that are not alive yet, by component and state."""
+        now, found = self._now(), []
+        for component, states in self._states.items():
+            for state in ("starting", "restarting", "pending"):
+                ranks = tuple(rank for rank, one in enumerate(states) if one == state)
+                if ranks:
+                    longest = max(now - self._since.get((component, rank), now) for rank in ranks)
+                    found.append(WaitedFor(component, ranks, state, longest))
+        return found
+
+    @property
+    def words(self) -> str:
+        """How far it is, for the top line."""
+        if self.question:
+            return f"{self.job}: asks"
+        if self.cancelled:
+            return f"{self.job}: taking back"
+        if self.ready:
+            return f"{self.job}: running"
+        if self.step == "launch":
+            alive = sum(map(self.alive, self._states))
+            return f"{self.job}: {alive} of {sum(map(len, self._states.values()))} alive"
+        following = STEPS[min(len(STEPS) - 1, STEPS.index(self.step) + bool(self.told))]
+        return f"{self.job}: {_DOING.get(following, following)}"
+
+    def progress(self) -> Iterator[tuple[str, str, bool]]:
+        """Each step that was reached: its name, what is known of it, and whether it is done."""
+        for name in STEPS:
+            if name == "launch" and self.step in ("launch", "ready"):
+                parts = ", ".join(f"{one} {self.alive(one)}/{len(states)}" for one, states in self._states.items())
+                yield name, parts, self.ready
+            elif name in self.told:
+                waiting = "waiting_for" in self.told[name]
+                yield name, _WORDS[name](self.told[name]), not waiting
+
+    @property
+    def next_words(self) -> str:
+        """What it does now."""
+        if self.local and not self.told:
+            return f"starting an embedded cluster of {count(len(self.plan.nodes), 'node')}"
+        reached = STEPS.index(self.step) + (1 if self.told or self.step != "connect" else 0)
+        following = STEPS[min(reached, len(STEPS) - 1)] if self.step != "launch" else "launch"
+        return _DOING.get(following, following)
+
+    def over(self, observation: Observation | None) -> Observation | None:
+        """What is seen of the cluster, with this launch's ranks in it until the cluster shows them itself."""
+        if observation is not None and self.ready and observation.job == self.job:
+            # A job that somebody took down, or that went with its head, is gone.
+            self._taken_over |= bool(observation.ranks) or observation.time > self._ready_at + UNSEEN
+        if self._taken_over:
+            return observation
+        base = observation or Observation(self._now(), "ray", _unread(self.plan))
+        return replace(base, ranks={name: self._ranks(name) for name in self._states}, job=self.job)
+
+    def _ranks(self, component: str) -> tuple[RankState, ...]:
+        made = self._made.get(component)
+        if made is None:
+            nodes = {one["rank"]: one["node_rank"] for one in self.expected if one["component"] == component}
+            pids = {one["rank"]: one["pid"] for one in self._ready_ranks if one["component"] == component}
+            made = self._made[component] = tuple(
+                RankState(component, rank, state, pid=pids.get(rank), node=nodes.get(rank))
+                for rank, state in enumerate(self._states[component])
+            )
+        return made
+
+    @property
+    def _ready_ranks(self) -> Sequence[Mapping[str, Any]]:
+        found: Sequence[Mapping[str, Any]] = self.told.get("ready", {}).get("ranks", ())
+        return found
+
+
+def worker_of(plan: Plan, component: str) -> str:
+    """The class that a rank of a component will run, by name: it is imported there and nowhere else."""
+    return str(plan.launch.get(component, {}).get("worker") or BUILT_IN)
+
+
+def gpu_text(ids: Sequence[str] | None, planned: Sequence[int]) -> str:
+    """GPUs that a rank will have, as far as that can be foreseen."""
+    if not planned:
+        return "no GPU"
+    return f"GPU {','.join(str(one) for one in (planned if ids is None else ids))}{'?' if ids is None else ''}"
+
+
+def _unread(plan: Plan) -> tuple[NodeSample, ...]:
+    """The nodes of a plan, of which nothing is known yet."""
+    return tuple(
+        NodeSample(node.rank, node.name, node.ip, devices=tuple(DeviceSample(index) for index in range(node.gpus)))
+        for node in plan.nodes
+    )
+
+
+_DOING = {
+    "connect": "connecting",
+    "match": "matching nodes",
+    "check": "checking",
+    "reserve": "reserving",
+    "probe": "learning GPUs",
+    "launch": "starting ranks",
+    "ready": "running",
+}
+_WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "connect": launch_steps.connected,
+    "match": lambda step: launch_steps.matched(step, 4),
+    "check": lambda step: f"fits: {launch_steps.needed(step)} needed",
+    "reserve": launch_steps.reserved,
+    "probe": lambda step: f"{count(len(step['devices']), 'device')}, {launch_steps.moved(step)}",
+    "ready": lambda step: f"{count(len(step['ranks']), 'rank')} alive",
+}

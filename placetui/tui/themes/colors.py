@@ -1,0 +1,143 @@
+"""Colours that every theme needs and most do not have: derived from the ones they have."""
+
+from __future__ import annotations
+
+from textual.color import Color
+from textual.theme import Theme
+
+from placetui.grid.look.palette import DARK, LIGHT, READABLE, VISIBLE, contrast, legible, luminance, mix
+from placetui.grid.marks import ROLES
+
+COMPONENTS = tuple(f"component-{role}" for role in ROLES)
+"""Variables for the hues of components, one for each role."""
+
+HEAT = tuple(f"grid-heat-{number}" for number in range(len(DARK.heat)))
+"""Variables for heat, from nothing to full."""
+
+FOREGROUNDS = {
+    "grid-white": "cursor, focus and what is active",
+    "grid-text": "values, names and ranks",
+    "grid-body": "sentences",
+    "grid-muted": "labels and units",
+    "grid-faint": "what may be missed",
+    "grid-ghost": "rules and struck places",
+    "grid-ok": "all is well",
+    "grid-warning": "a warning",
+    "grid-error": "an error",
+}
+"""Variables for text, and what they are for."""
+
+LINES = {
+    "grid-warning-border": "border of what has a warning",
+    "grid-error-border": "border of what has an error",
+}
+"""Variables for lines, and what they are for."""
+
+GROUNDS = {
+    "grid-ground": "what tints are mixed with: the ground that the grid stands on",
+    "grid-bar": "the first and the last line of the screen",
+    "grid-tile": "a GPU",
+    "grid-raised": "what is raised: a key, the active tab",
+    "grid-track": "the part of a meter that is not filled",
+    "grid-warning-ground": "a GPU or a line with a warning",
+    "grid-error-ground": "a GPU or a line with an error",
+    "grid-hit": "a device that was found",
+    "grid-highlight": "a device of the chosen component",
+    "grid-mate": "another device of the process under the cursor",
+    "grid-hover": "the device under the mouse",
+    "grid-cursor": "the row under the cursor",
+}
+"""Variables for grounds, and what they are for."""
+
+VARIABLES = (*COMPONENTS, *FOREGROUNDS, *LINES, *GROUNDS, *HEAT)
+"""All variables of our own, for themes to set and style sheets to use."""
+
+HINTED = 2.0
+"""Contrast of what may be overlooked."""
+
+
+def variable_defaults(theme: Theme) -> dict[str, str]:
+    """Values for our own variables: those that the theme sets, the others fitted to its colours."""
+    ground = _Ground(theme)
+    own = {name: value for name, value in theme.variables.items() if name in VARIABLES}
+    design = DARK if ground.dark else LIGHT
+    tile = solid(own.get("grid-tile", ground.tinted(ground.foreground, 1.12)), ground.background)
+    values = {name: ground.legible(hue, VISIBLE) for name, hue in zip(COMPONENTS, design.hues, strict=True)}
+    values |= dict(zip(HEAT, design.heat, strict=True))
+    values |= {
+        "grid-white": "#ffffff" if ground.dark else "#000000",
+        "grid-text": ground.text,
+        "grid-body": ground.toned(0.8, READABLE),
+        "grid-muted": legible(ground.toned(0.62, READABLE), (ground.background, tile), READABLE),
+        "grid-faint": ground.toned(0.45, VISIBLE),
+        "grid-ghost": ground.toned(0.25, 1.5),
+        "grid-ok": ground.legible(ground.color("success"), READABLE),
+        "grid-warning": ground.legible(ground.color("warning"), READABLE),
+        "grid-error": ground.legible(ground.color("error"), READABLE),
+        "grid-warning-border": ground.legible(ground.color("warning"), HINTED),
+        "grid-error-border": ground.legible(ground.color("error"), HINTED),
+        "grid-ground": ground.background,
+        "grid-bar": ground.tinted(ground.foreground, 1.15),
+        "grid-tile": tile,
+        "grid-raised": ground.tinted(ground.foreground, 1.3),
+        "grid-track": ground.tinted(ground.foreground, 1.4),
+        "grid-warning-ground": ground.tinted(ground.color("warning"), 1.45),
+        "grid-error-ground": ground.tinted(ground.color("error"), 1.45),
+        "grid-hit": ground.tinted(ground.color("warning"), 1.35),
+        "grid-highlight": ground.tinted(ground.foreground, 1.2),
+        "grid-mate": ground.tinted(ground.foreground, 1.35),
+        "grid-hover": ground.tinted(ground.foreground, 1.25),
+        "grid-cursor": ground.tinted(ground.foreground, 1.45),
+    }
+    return {**values, **own}
+
+
+class _Ground:
+    """The ground of a theme and what can be seen on it."""
+
+    def __init__(self, theme: Theme) -> None:
+        self._variables = theme.to_color_system().generate()
+        # The terminal's own colours are not known: what stands on them is made for black or white.
+        nominal = "#000000" if theme.dark else "#ffffff"
+        self.background = solid(self._variables["background"], nominal)
+        self.dark = luminance(self.background) < 0.18
+        self._surface = self.color("surface")
+        self.foreground = solid(self._variables["foreground"], "#ffffff" if self.dark else "#000000")
+        terminals = Color.parse(self._variables["foreground"]).ansi is not None
+        self.text = self._variables["foreground"] if terminals else self.foreground
+
+    def color(self, name: str) -> str:
+        """One of the theme's own colours."""
+        return solid(self._variables[name], self.background)
+
+    def tinted(self, color: str, most: float) -> str:
+        """The ground with some of a colour: to be seen beside it, and text on it still to be read."""
+        shown = color
+        for percent in range(100, 0, -2):
+            shown = mix(self.background, color, percent / 100)
+            if contrast(shown, self.background) <= most:
+                break
+        return shown
+
+    def toned(self, weight: float, least: float) -> str:
+        """Text that steps back, but not below a contrast that the theme's own text has."""
+        for percent in range(round(100 * weight), 100, 2):
+            color = mix(self.background, self.foreground, percent / 100)
+            if contrast(color, self.background) >= least:
+                return color
+        return self.foreground
+
+    def legible(self, color: str, least: float) -> str:
+        """The colour, lightened or darkened as much as this ground needs."""
+        return legible(color, (self.background, self._surface), least)
+
+
+def solid(color: str, under: str) -> str:
+    """A colour as `#rrggbb`, laid on `under` if it is translucent; `under` for the terminal's default."""
+    parsed = Color.parse(color)
+    if parsed.ansi == -1:
+        return under
+    if parsed.ansi is not None:
+        red, green, blue = parsed.rich_color.get_truecolor()
+        parsed = Color(red, green, blue)
+    return mix(under, parsed.hex6.lower(), parsed.a)

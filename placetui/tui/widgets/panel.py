@@ -1,0 +1,167 @@
+"""Panels of styled lines in a border. Only what changed is painted: with live data that is a little every second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style as RichStyle
+from rich.text import Text
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from placetui.grid import Line
+from placetui.grid.panels import Entry
+from placetui.tui.themes import GridPalette
+from placetui.tui.widgets.content import changed_columns, text_of_lines
+
+
+def title_of(name: str, count: int | str | None = None, about: str = "", *, trouble: bool = False) -> Content:
+    """What stands in the border of a panel: its name, how many there are, and what it shows."""
+    parts: list[str | tuple[str, str]] = [(name, "bold $grid-text")]
+    if count is not None and count != "":
+        parts.append((f" {count}", "$grid-error" if trouble else "$grid-muted"))
+    if about:
+        parts.append((f"  {about}", "$grid-muted"))
+    return Content.assemble(*parts)
+
+
+class Panel(Widget):
+    """Lines in a border."""
+
+    _lines: Sequence[Line] = ()
+    _palette: GridPalette | None = None
+
+    @property
+    def room(self) -> int:
+        """Lines that fit."""
+        return self.content_size.height
+
+    def show(self, lines: Sequence[Line], palette: GridPalette) -> None:
+        """Write these lines; those that do not fit are not seen."""
+        before, self._lines = self._lines, lines
+        if palette is not self._palette or len(before) != len(lines):
+            self._palette = palette
+            self.refresh(layout=self.styles.auto_dimensions)
+            return
+        for y, (old, new) in enumerate(zip(before, lines, strict=True)):
+            span = changed_columns(old, new)
+            if span is not None:
+                self.refresh(Region(span[0] + self.gutter.left, y + self.gutter.top, span[1] - span[0], 1))
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """No line is wider than the panel."""
+        return len(self._lines)
+
+    def line_style(self, y: int) -> RichStyle:
+        """What is laid over a line."""
+        return RichStyle.null()
+
+    def render_line(self, y: int) -> Strip:
+        """One line, painted by itself; text that is being selected, as Textual paints it."""
+        if self.text_selection is not None:
+            return super().render_line(y)
+        base, over = self.visual_style.rich_style, self.line_style(y)
+        if self._palette is None or y >= len(self._lines):
+            return Strip.blank(self.content_size.width, base)
+        segments: list[Segment] = []
+        for run in self._lines[y]:
+            look = self._palette.rich_style(run.style)
+            if not look and not over and segments and segments[-1].style is base:
+                # Runs without a look of their own are one piece of text, to terminals and in pictures.
+                segments[-1] = Segment(segments[-1].text + run.text, base)
+            else:
+                segments.append(Segment(run.text, base + look + over if look or over else base))
+        return Strip(segments).crop(0, self.content_size.width).apply_offsets(0, y)
+
+    def render(self) -> Text:
+        """The lines."""
+        return Text() if self._palette is None else text_of_lines(self._lines, self._palette)
+
+
+class ListPanel(Panel, can_focus=True):
+    """Entries, one of which can be chosen: by a click, or by arrows and enter."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"list-panel--cursor"}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "up", show=False),
+        Binding("down,j", "move(1)", "down", show=False),
+        Binding("enter", "choose", "choose", show=False),
+    ]
+
+    @dataclass
+    class Chosen(Message):
+        """An entry was chosen."""
+
+        panel: ListPanel
+        value: Any
+
+        @property
+        def control(self) -> ListPanel:
+            return self.panel
+
+    _entries: Sequence[Entry] = ()
+    _cursor = 0
+    _first = 0
+    """The first entry in view."""
+
+    def fill(self, entries: Sequence[Entry], palette: GridPalette) -> None:
+        """Show these entries."""
+        self._entries = entries
+        self._cursor = max(0, min(self._cursor, len(entries) - 1))
+        self._first = min(self._first, self._cursor)
+        self._lay_out(palette)
+
+    def _lay_out(self, palette: GridPalette) -> None:
+        shown = [line for entry in self._entries[self._first :] for line in entry.lines]
+        self.show(shown if self.styles.auto_dimensions else shown[: max(1, self.room)], palette)
+
+    def entry_at(self, y: int) -> Entry | None:
+        """The entry on a line of the panel."""
+        for entry in self._entries[self._first :]:
+            if y < len(entry.lines):
+                return entry if entry.value is not None else None
+            y -= len(entry.lines)
+        return None
+
+    def line_style(self, y: int) -> RichStyle:
+        """The entry under the cursor stands out while the panel has the focus."""
+        if not self.has_focus or not self._entries or self.entry_at(y) is not self._entries[self._cursor]:
+            return RichStyle.null()
+        return RichStyle(bgcolor=self.get_component_rich_style("list-panel--cursor").bgcolor, bold=True)
+
+    def action_move(self, steps: int) -> None:
+        self._cursor = max(0, min(self._cursor + steps, len(self._entries) - 1))
+        self._first = min(self._first, self._cursor)
+        while self._first < self._cursor and self._height(self._first, self._cursor + 1) > max(1, self.room):
+            self._first += 1
+        if self._palette is not None:
+            self._lay_out(self._palette)
+            self.refresh()
+
+    def _height(self, first: int, last: int) -> int:
+        return sum(len(entry.lines) for entry in self._entries[first:last])
+
+    def action_choose(self) -> None:
+        if self._entries and (value := self._entries[self._cursor].value) is not None:
+            self.post_message(self.Chosen(self, value))
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        entry = None if offset is None else self.entry_at(offset.y)
+        if entry is not None:
+            self._cursor = list(self._entries).index(entry)
+            self.post_message(self.Chosen(self, entry.value))
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()

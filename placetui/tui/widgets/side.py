@@ -1,0 +1,159 @@
+"""The side panels: components, problems, and what happened."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from textual.reactive import reactive
+from textual.timer import Timer
+from textual.widget import Widget
+
+from placetui.grid import Drawing, Pen
+from placetui.grid.heat_panels import HeatPanels
+from placetui.grid.panels import Entry, component_entries, event_entries, problem_entries
+from placetui.grid.panels.components import component_rows
+from placetui.grid.panels.launch import waiting_lines
+from placetui.tui.launch import Launch
+from placetui.tui.live import LivePicture
+from placetui.tui.themes import GridPalette
+from placetui.tui.widgets.panel import ListPanel, title_of
+
+HEAT_AFTER = 0.5
+"""Seconds after which the panels beside the heat wall follow it."""
+
+
+class PlanPanel(ListPanel):
+    """A panel that follows the picture; one that is hidden does nothing."""
+
+    picture: reactive[LivePicture | None] = reactive(None, repaint=False, init=False)
+    palette: reactive[GridPalette | None] = reactive(None, repaint=False, init=False)
+
+    def __init__(self, *, ascii: bool, id: str) -> None:
+        super().__init__(id=id)
+        self._ascii = ascii
+        self._pen: Pen | None = None
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.update)  # a new layout that is asked for during one is lost
+
+    def on_show(self) -> None:
+        self.call_after_refresh(self.update)
+
+    def watch_picture(self) -> None:
+        """Something else is open, or live."""
+        self.update()
+
+    def watch_palette(self) -> None:
+        """Colours of another theme."""
+        self.update()
+
+    def update(self) -> None:
+        """Draw what there is for the room there is."""
+        picture, width = self.picture, self.content_size.width
+        if picture is None or self.palette is None or not width or not self._is_shown:
+            return
+        if self._pen is None or self._pen.plan is not picture.plan:
+            self._pen = Pen(picture.plan, self._ascii, cell_len)
+        self.fill(self.entries(picture, self._pen, width), self.palette)
+
+    @property
+    def _is_shown(self) -> bool:
+        return self.display and (not isinstance(self.parent, Widget) or self.parent.display)
+
+    def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
+        """What it shows; nothing by itself."""
+        return []
+
+
+class ComponentsPanel(PlanPanel):
+    """Who is placed."""
+
+    component: reactive[str | None] = reactive(None, repaint=False, init=False)
+    """The highlighted one."""
+
+    def watch_component(self) -> None:
+        """Another one is highlighted."""
+        self.update()
+
+    def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
+        self.border_title = title_of("Components", len(picture.plan.components))
+        if self.has_class("-rows"):
+            names = list(picture.plan.components)
+            return [Entry((line,), names[min(n, len(names) - 1)]) for n, line in enumerate(component_rows(pen, width))]
+        return component_entries(pen, width, live=picture.live, totals=picture.totals, chosen=self.component)
+
+
+class ProblemsPanel(PlanPanel):
+    """What is wrong; during a launch, who is waited for."""
+
+    launch: reactive[Launch | None] = reactive(None, repaint=False, init=False, always_update=True)
+
+    def watch_launch(self) -> None:
+        """More of its ranks are alive, or it is over."""
+        self.update()
+
+    def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
+        if self.launch is not None and not picture.notices:
+            waiting = self.launch.waiting
+            self.border_title = title_of("Waiting for", sum(len(one.ranks) for one in waiting))
+            self.border_subtitle = "F log of the rank"
+            return [Entry(tuple(waiting_lines(pen, waiting, width, max(1, self.room))))]
+        problems, notices = picture.session.problems, picture.notices
+        number = len(problems) + len(notices)
+        self.border_title = title_of("Problems", number or None, trouble=bool(number))
+        self.border_subtitle = "! next  enter go" if number else ""
+        self.set_class(bool(number), "-trouble")
+        return problem_entries(pen, problems, notices, width)
+
+
+class EventsPanel(PlanPanel):
+    """What happened."""
+
+    def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
+        self.border_title = title_of("Events")
+        seen = picture.observation
+        self.border_subtitle = f"7 all {len(picture.events)}" if picture.events else ""
+        latest = picture.events[-max(1, self.room) :]
+        return event_entries(pen, reversed(latest), seen.time if seen else 0.0, width)
+
+
+class HeatPanel(PlanPanel):
+    """Something that stands beside the heat wall: `map`, `spread` or `highest`."""
+
+    drawing: reactive[Drawing | None] = reactive(None, repaint=False, init=False, always_update=True)
+    """The wall."""
+
+    view: reactive[tuple[int, int]] = reactive((0, 0), repaint=False, init=False)
+    """Its first line that is on the screen, and the one after the last."""
+
+    _due: Timer | None = None
+
+    def watch_drawing(self) -> None:
+        """The values are others: soon, since all of them are gone through."""
+        if self._due is None:
+            self._due = self.set_timer(HEAT_AFTER, self._drawn)
+
+    def _drawn(self) -> None:
+        self._due = None
+        self.update()
+
+    def watch_view(self) -> None:
+        """Another part of the wall is in view."""
+        if self.id == "map":
+            self.update()
+
+    def watch_picture(self) -> None:
+        """The drawing follows the picture."""
+
+    def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
+        if self.drawing is None or self.drawing.density != "heat":
+            return []
+        panels = HeatPanels(self.drawing)
+        if self.id == "map":
+            self.border_title, self.border_subtitle = title_of("Map", None, "all nodes"), "g G ends"
+            return [Entry((line,)) for line in panels.minimap(width, max(1, self.room), *self.view)]
+        if self.id == "spread":
+            self.border_title = title_of("Spread", None, f"GPUs by {self.drawing.metric}")
+            return [Entry((line,)) for line in panels.spread(width, max(2, self.room - 1))]
+        self.border_title = title_of("Highest", None, self.drawing.metric)
+        self.border_subtitle = "enter go there"
+        return [Entry((line,), place) for line, place in panels.highest(width, max(1, self.room))]

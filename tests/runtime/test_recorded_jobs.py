@@ -1,0 +1,162 @@
+"""Recorded jobs of RLinf and slime, from the head's tables to an observation: healthy ones show no drift."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from placetui.document import Document, PlanRequest, plan_document
+from placetui.frameworks.cluster_facts import ActorSeen, ClusterFacts
+from placetui.frameworks.recognition import recognise
+from placetui.observe.attribution import Attribution
+from placetui.observe.drift import drift
+from placetui.observe.following import PlanOutline, follow, summary
+from placetui.observe.model import Observation, ProcessSample
+from placetui.observe.picture import picture_of
+from placetui.placement.plan import Plan
+from placetui.runtime.gcs.model import RayActor, RayNode, Tables
+from placetui.runtime.watch.samplers import GpuOrder
+from placetui.runtime.watch.view import ClusterView, Followed, Seen
+from placetui.tui.jobs import nodes_of
+from tests.frameworks.live_recordings import recorded, rlinf_facts, rlinf_plan, slime_facts, slime_plan
+
+RLINF = {run["id"]: run for run in recorded("rlinf_live")["runs"]}
+SLIME = {run["id"]: run for run in recorded("slime_live")["runs"]}
+
+
+def row(actor: ActorSeen) -> RayActor:
+    return RayActor(
+        actor.id,
+        actor.name,
+        actor.namespace,
+        actor.class_name,
+        actor.state,
+        actor.reason,
+        actor.node,
+        actor.pid,
+        actor.group,
+        required=actor.required,
+        job=actor.job,
+        variables=actor.environment,
+        started=actor.started,
+    )
+
+
+def observe(facts: ClusterFacts, plan: Plan | None, plans: dict[str, Plan], wanted: str = "") -> Observation:
+    """What the child would send."""
+    nodes = tuple(RayNode(one.id, one.ip, one.ip, {"GPU": one.gpus}) for one in facts.nodes)
+    seen = Seen(Tables(nodes, tuple(map(row, facts.actors))), jobs=tuple(facts.jobs))
+    jobs = recognise(facts, plans)
+    outline = PlanOutline.of(plan) if plan is not None else None
+    job, note = follow(jobs, outline, wanted)
+    known = {
+        one.id: (None, GpuOrder(one.gpus, {str(gpu): place for place, gpu in enumerate(one.gpu_ids)}))
+        for one in facts.nodes
+    }
+    mode, size = (plan.mode, len(plan.nodes)) if plan is not None else ("", 0)
+    view = ClusterView(seen, mode, size, known, "", None, Followed(jobs, job, outline, note))
+    view._fill(None, set())
+    found = Observation(1.0, "ray", view.nodes, view.ranks, job.name if job else "", note=note)
+    found = replace(found, jobs=tuple(map(summary, jobs)), not_launched=view.not_launched)
+    return Attribution().apply(found, {}, view.actors)
+
+
+def rlinf_scene(name: str, label: str) -> tuple[ClusterFacts, dict[str, Plan]]:
+    run = RLINF[name]
+    snapshot = next(one for one in run["snapshots"] if one["label"] == label)
+    return rlinf_facts(run, snapshot), {job["job_id"]: rlinf_plan(run, job) for job in run["jobs"]}
+
+
+RUNNING = [
+    (run["id"], one["label"])
+    for run in RLINF.values()
+    for one in run["snapshots"]
+    if all(e["complete"] for e in one["expected"])
+]
+
+
+@pytest.mark.parametrize(("name", "label"), RUNNING)
+def test_a_healthy_rlinf_job_shows_no_drift(name: str, label: str) -> None:
+    facts, plans = rlinf_scene(name, label)
+    for job, plan in plans.items():
+        if job not in facts.job_by_id or facts.job_by_id[job].dead:
+            continue
+        seen = observe(facts, plan, plans, job)
+        assert (seen.job, drift(plan, seen)) == (facts.job_by_id[job].title, ())
+
+
+@pytest.mark.parametrize("name", [name for name in SLIME if name not in ("released", "two-raylets-on-one-address")])
+def test_a_healthy_slime_job_shows_no_drift(name: str) -> None:
+    facts, plan = slime_facts(SLIME[name]), slime_plan(SLIME[name])
+    seen = observe(facts, plan, {facts.jobs[0].id: plan})
+    assert (seen.job, drift(plan, seen)) == (facts.jobs[0].id, ())
+
+
+def change(facts: ClusterFacts, name: str, **values: Any) -> ClusterFacts:
+    return replace(facts, actors=[replace(one, **values) if one.name == name else one for one in facts.actors])
+
+
+def test_each_thing_that_goes_wrong_is_one_kind() -> None:
+    facts, plans = rlinf_scene("collocated", "running")
+    (plan,) = plans.values()
+    facts = replace(facts, actors=[replace(one, state="ALIVE") for one in facts.actors])
+    (rank,) = [one for one in facts.actors if one.name == "RolloutGroup:1"]
+
+    def kinds(changed: ClusterFacts) -> set[tuple[str, str | None, int | None]]:
+        return {(one.kind, one.component, one.rank) for one in drift(plan, observe(changed, plan, plans))}
+
+    assert kinds(facts) == set()
+    assert kinds(change(facts, rank.name, state="DEAD", reason="killed")) == {("dead_rank", "rollout", 1)}
+    gone = replace(facts, actors=[one for one in facts.actors if one.name != rank.name])
+    assert kinds(gone) == {("missing_rank", "rollout", 1)}
+    moved = {**rank.environment, "LOCAL_HARDWARE_RANKS": "3", "VISIBLE_DEVICES": "3"}
+    assert kinds(change(facts, rank.name, environment=moved)) == {("wrong_device", "rollout", 1)}
+    larger = [
+        replace(one, environment={**one.environment, "WORLD_SIZE": "3"}) if one.name.startswith("Rollout") else one
+        for one in facts.actors
+    ]
+    more = {**rank.environment, "RANK": "2", "WORLD_SIZE": "3", "WORKER_NAME": "RolloutGroup:2"}
+    larger.append(replace(rank, id="2", name="RolloutGroup:2", environment=more))
+    assert ("unexpected_rank", "rollout", 2) in kinds(replace(facts, actors=larger))
+    seen = observe(facts, plan, plans)
+    device = seen.nodes[0].devices[0]
+    stranger = ProcessSample(9, 2**32, user="bob", command="python")
+    devices = (replace(device, processes=(stranger,)), *seen.nodes[0].devices[1:])
+    seen = replace(seen, nodes=(replace(seen.nodes[0], devices=devices),))
+    assert [one.kind for one in drift(plan, seen)] == ["foreign_process"]
+
+
+def test_an_unrelated_cluster_gives_a_sentence_and_no_drift() -> None:
+    facts, plans = rlinf_scene("collocated", "running")
+    other = Document(
+        "cluster: {num_nodes: 1, component_placement: {agent: all}}\nagent: {group_name: Agents}", "a.yaml"
+    )
+    plan = plan_document(other, PlanRequest())
+    seen = observe(facts, plan, plans)
+    assert (seen.job, drift(plan, seen)) == ("", ())
+    assert seen.note == "a running RLinf job has other components: actor 2, env 2 and rollout 2"
+
+
+def test_gpus_that_ray_does_not_count_are_shown_where_rlinf_uses_them() -> None:
+    facts, plans = rlinf_scene("three-hosts", "running")
+    (plan,) = plans.values()
+    seen = observe(facts, plan, plans)
+    (host,) = [one for one in seen.nodes if len(one.devices) == 8]
+    ranks = {claim.rank for device in host.devices for claim in device.claims if claim.kind == "rank"}
+    uncounted = [device.gpu_id for device in host.devices if "Ray does not count" in (device.error or "")]
+    assert (uncounted, bool(ranks)) == ([0, 2, 4, 6], True)
+
+
+@pytest.mark.parametrize("name", ["collocated", "wide-workers", "two-jobs"])
+def test_a_saved_picture_shows_no_drift_on_the_same_cluster(name: str) -> None:
+    label = "first" if name == "two-jobs" else "running"
+    facts, plans = rlinf_scene(name, label)
+    seen = observe(facts, None, plans)
+    text = json.dumps(picture_of(seen).config())
+    plan = plan_document(Document(text, "cluster.yaml"), PlanRequest(nodes_of(seen), "ray"))
+    again = observe(facts, plan, plans)
+    assert again.job
+    assert drift(plan, again) == ()

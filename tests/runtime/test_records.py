@@ -1,0 +1,163 @@
+"""What is stored about jobs, where others store at the same time."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from placetui.runtime.errors import ClusterLost, NotPossible
+from placetui.runtime.gcs.client import Head
+from placetui.runtime.gcs.model import RayActor, RayGroup
+from placetui.runtime.jobs import records
+from placetui.runtime.jobs.records import READY, RECORDS, Record
+from placetui.runtime.jobs.state import find_all_jobs, find_job
+from placetui.runtime.jobs.stop import stop
+from tests.runtime.fake_head import FakeHead
+
+PLAN = {"schema": 1, "devices": [{"node": 0}] * 1000}
+RANKS = tuple({"component": "actor", "rank": rank, "pid": rank, "actor_id": f"a{rank}"} for rank in range(2))
+
+
+def launched(head: FakeHead, job: str = "job", **more: Any) -> Record:
+    record = Record(job, "/f.yaml", 1.0, groups={"actor": 2}, plan=PLAN, ranks=RANKS, ray_job="01", **more)
+    records.create(head, record)
+    records.set_ready(head, record)
+    return replace(record, state=READY)
+
+
+def ranks(job: str = "job", ray_job: str = "01") -> list[RayActor]:
+    return [RayActor(f"{job}{rank}", f"{job}/actor:{rank}", "placetui", job=ray_job, node="n") for rank in range(2)]
+
+
+def test_the_record_that_ps_reads_is_small() -> None:
+    head = FakeHead()
+    launched(head)
+    assert len(head.values[RECORDS][b"job"]) < 500
+    found = records.find(head, "job")
+    assert found is not None
+    assert (found.plan, found.ranks) == ({}, ())
+    whole = records.read_details(head, found)
+    assert (whole.plan, whole.ranks) == (PLAN, RANKS)
+
+
+def test_a_record_is_not_forgotten_that_belongs_to_a_new_job_meanwhile() -> None:
+    head = FakeHead()
+    old = launched(head)
+    records.forget(head, old)
+    new = launched(head)
+    records.forget(head, old)
+    assert records.find(head, "job") == replace(new, plan={}, ranks=())
+    assert stop(head, "job", record=old) == {"actors": 0, "groups": 0}
+    assert records.read_details(head, new).plan == PLAN
+    records.forget(head, new)
+    assert [store for store in head.values.values() if store] == []
+
+
+def test_nobody_else_removes_a_record_while_it_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = FakeHead()
+    record = launched(head)
+    head.put(records.LOCKS, record.key(), json.dumps(["somebody", 2**40]).encode(), overwrite=True)
+    waits = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        assert records.find(head, "job") is not None
+        if len(waits) == 3:
+            head.delete(records.LOCKS, record.key())
+
+    monkeypatch.setattr(time, "sleep", wait)
+    records.forget(head, record)
+    assert (len(waits), records.find(head, "job")) == (3, None)
+    # One that was left behind by a process that died holds nobody up for ever.
+    record = launched(head)
+    head.put(records.LOCKS, record.key(), json.dumps(["dead", 0.0]).encode(), overwrite=True)
+    records.forget(head, record)
+    assert records.find(head, "job") is None
+
+
+def test_two_restarts_at_a_time_are_both_noted() -> None:
+    head = FakeHead()
+    record = launched(head)
+    before = records.read_details(head, record)
+    for rank in range(2):
+        records.note_restart(head, before, "actor", rank, {"pid": 90 + rank, "actor_id": f"b{rank}"})
+    assert [one["pid"] for one in records.read_details(head, record).ranks] == [90, 91]
+
+
+def test_a_name_is_taken_once_and_by_whom_repeats_himself() -> None:
+    head = FakeHead()
+    record = Record("job", "f", 1.0)
+    records.create(head, record)
+    records.create(head, record)  # the first answer was lost on the way
+    with pytest.raises(NotPossible, match="there is a job `job` already"):
+        records.create(head, Record("job", "f", 1.0))
+
+
+class Status:
+    """A reply with Ray's own status."""
+
+    class status:  # noqa: N801
+        code, message = 5, "IOError: the store is gone"
+
+
+def test_an_error_of_the_store_is_not_read_as_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = Head("127.0.0.1:1")
+
+    class Stub:
+        def __init__(self, channel: Any) -> None:
+            self.InternalKVGet = lambda request, timeout: Status
+
+    monkeypatch.setattr(head._stubs, "InternalKVGcsServiceStub", Stub)
+    with pytest.raises(ClusterLost, match="refuses InternalKVGet: IOError: the store is gone"):
+        records.find(head, "job")
+
+
+def test_ps_reads_the_ranks_of_its_jobs_and_nothing_else() -> None:
+    head = FakeHead(*ranks(), *ranks("other", "02"))
+    head.living += [RayActor(f"x{number}", f"noise-{number}", "elsewhere", job="07") for number in range(500)]
+    head.dead += [RayActor(f"d{number}", job="07", state="DEAD") for number in range(5000)]
+    launched(head)
+    head.calls = head.rows = 0
+    found = find_all_jobs(head)
+    assert [(job.record.job, job.state) for job in found] == [("job", "running"), ("other", "incomplete")]
+    assert (head.calls, head.rows) == (6, 2)  # on a cluster, records are read in two calls
+
+
+def test_a_placement_group_that_was_left_is_a_job_that_can_be_stopped() -> None:
+    head = FakeHead()
+    head.standing = [
+        RayGroup("aa", "left", "placetui"),
+        RayGroup("bb", "", "placetui"),
+        RayGroup("cc", "hers", "verl"),
+        RayGroup("dd", "gone", "placetui", state="REMOVED"),
+    ]
+    assert [(job.record.job, job.state) for job in find_all_jobs(head)] == [("left", "incomplete")]
+    assert stop(head, "left") == {"actors": 0, "groups": 1}
+    assert [one.id for one in head.standing] == ["bb", "cc", "dd"]
+
+
+def test_one_job_is_found_in_few_calls() -> None:
+    head = FakeHead(*ranks())
+    head.dead += [RayActor(f"d{number}", job="07", state="DEAD") for number in range(5000)]
+    launched(head)
+    head.calls = head.rows = 0
+    assert find_job(head, "job").state == "running"
+    assert (head.calls, head.rows) == (4, 2)
+
+
+def test_of_the_dead_those_of_the_job_say_why() -> None:
+    head = FakeHead(*ranks()[:1])
+    head.dead = [
+        RayActor("job1", "job/actor:1", "placetui", job="01", node="n", state="DEAD", reason="killed"),
+        RayActor("old", "job/actor:0", "placetui", job="00", node="n", state="DEAD", reason="long ago"),
+    ]
+    record = launched(head)
+    assert find_job(head, "job").troubles == ["actor:1 dead: killed"]
+    # Made again by another driver.
+    head.living.append(RayActor("new", "job/actor:1", "placetui", job="09", node="n"))
+    records.note_restart(head, record, "actor", 1, {"actor_id": "new"})
+    assert find_job(head, "job").state == "running"
