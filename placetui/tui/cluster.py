@@ -142,7 +142,7 @@ class ClusterController:
             # A cluster is the same whatever is planned for it.
             if session is not None:
                 plan = with_names(framework_of(plan), session.document, plan, session.plan_request.overrides)
-            groups = tuple((name, part.group_name, part.world_size) for name, part in plan.components.items())
+            groups = tuple((name, part.group_name) for name, part in plan.components.items())
             self._cluster = self.address, self.job, framework_of(plan).name, len(plan.nodes), groups
         if self._cluster is not None and self._cluster == before:
             self._show_seen()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from placetui.document import Document, PlanRequest, plan_document
 from placetui.document.edit import Edited, attempt, write
 from placetui.document.splice import apply, apply_all, inverse
+from placetui.frameworks.registry import framework_of
 from placetui.placement.edits import (
     Add,
     Assign,
@@ -241,7 +242,7 @@ def test_any_edit_of_the_samples(path: Path, data: st.DataObject) -> None:
         lines = found.document.text.splitlines()
         kept = [line for line in text.splitlines() if line in lines]
         assert len(text.splitlines()) - len(kept) <= 8
-        others = [name for name in document.config if name not in ("cluster", "placetui", "slime")]
+        others = [name for name in document.config if name not in ("placetui", *framework_of(plan).sections)]
         assert all(found.document.config[name] == document.config[name] for name in others)
         assert [line for line in lines if line.lstrip().startswith("#")] == [
             line for line in text.splitlines() if line.lstrip().startswith("#")

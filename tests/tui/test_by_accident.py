@@ -209,7 +209,7 @@ async def test_what_if_shows_who_moves(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press("w", "tab", "tab", "down")
         await seat.sees("colocated")
-        await seat.until(lambda: "actor" in str(seat.app.screen.query_one("#moves").render()), "the moves")
+        await seat.until(lambda: "actor" in str(seat.app.screen.query_one("#verdict").render()), "the moves")
         await seat.press("enter")
         await seat.until(lambda: seat.session.tried)
         await seat.misses("line 4")

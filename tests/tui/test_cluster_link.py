@@ -64,7 +64,7 @@ async def test_this_machine_is_shown_where_there_is_no_cluster(desk: Desk) -> No
     async with clustered(desk) as (seat, opened):
         opened[0].say(Status("starting", "no Ray cluster was found on this machine", absent=True))
         opened[0].deliver(replace(seen(8), source="nvml"))
-        await seat.sees("this machine, without Ray", "1.0/80")
+        await seat.sees("this machine, without Ray", "1.0 of 80 GiB")
         assert seat.session.plan.topology_source == "assumed"
         assert seat.toasts == []
 
@@ -83,7 +83,7 @@ async def test_the_nodes_of_the_cluster_take_the_place_of_assumed_ones(desk: Des
         assert seat.session.plan.topology_source == "assumed"
         opened[0].deliver(seen())
         await seat.until(lambda: seat.session.plan.topology_source == "ray", "planned again")
-        await seat.sees("gpu-host", "1 node × 4 GPUs", "ray, every 1 s", "1.0/80")
+        await seat.sees("gpu-host", "1 node × 4 GPUs", "ray, every 1 s", "1.0 of 80 GiB")
         assert not seat.session.tried
         await seat.press("r")
         await seat.until(lambda: seat.session.plan.nodes[0].gpus == 4)
@@ -113,7 +113,7 @@ async def test_a_topology_of_the_file_stays(desk: Desk) -> None:
     text = f"{FILE}placetui:\n  topology: {{nodes: 1, gpus_per_node: 2}}\n"
     async with clustered(desk, text) as (seat, opened):
         opened[0].deliver(seen())
-        await seat.sees("ray, every 1 s", "1.0/80")
+        await seat.sees("ray, every 1 s", "1.0 of 80 GiB")
         assert seat.session.plan.topology_source == "file"
 
 
@@ -136,7 +136,7 @@ async def test_a_lost_head_is_said_for_as_long_as_it_is_lost(desk: Desk) -> None
         old = replace(seen(), time=1_000_005.0)
         opened[0].deliver(replace(old, nodes=(replace(old.nodes[0], stale=True, age=5.0),)))
         await seat.until(lambda: seat.observation is not None and seat.observation.time > 1_000_000)
-        await seat.sees("lost: the head of the cluster does not answer", "1.0/80 G ?")
+        await seat.sees("lost: the head of the cluster does not answer", "stale for 5 s", "1.0 of 80 GiB")
         await seat.press("right_square_bracket")
         await seat.sees("edited")
         opened[0].say(Status("connected"))

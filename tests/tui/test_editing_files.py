@@ -362,7 +362,7 @@ async def test_forgotten_changes_are_off_the_screen_too_when_the_user_stays(desk
 async def test_a_new_file_from_nothing(desk: Desk) -> None:
     path = desk.folder / "new.yaml"
     async with desk.open(None, write=True, new=str(path)) as seat:
-        await shows(seat, NewFileScreen, "new file", "colocated", "disaggregated")
+        await shows(seat, NewFileScreen, "New file", "colocated", "disaggregated")
         seat.app.screen.query_one("#nodes", Input).value = "2"
         seat.app.screen.query_one("#gpus", Input).value = "4"
         await seat.press("tab", "tab", "tab", "tab", "tab", "down", "enter")
