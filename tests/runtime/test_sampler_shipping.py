@@ -17,12 +17,11 @@ SHIP = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from ray import cloudpickle
-from placetui import observe, telemetry
-from placetui.runtime import remote
 from placetui.runtime.gcs.driver import ship_by_value
 from placetui.runtime.remote.sampler import PlacetuiSampler
+from placetui.runtime.watch.samplers import SHIPPED
 from placetui.telemetry.node import NodeReader
-ship_by_value(observe, telemetry, remote)
+ship_by_value(*SHIPPED)
 with open(sys.argv[2], "wb") as file:
     cloudpickle.dump((PlacetuiSampler, NodeReader), file)
 """

@@ -32,6 +32,9 @@ from placetui.runtime.remote.sampler import ORPHANED, PlacetuiSampler
 from placetui.runtime.watch.latest import Latest
 from placetui.telemetry.node import NodeReader
 
+SHIPPED = (masking, observe, telemetry, remote)
+"""All that a sampler needs of placetui: nodes need not have it."""
+
 SAMPLER_NAMESPACE = "placetui.samplers"
 """Ray namespace of the samplers, apart from that of jobs."""
 
@@ -270,7 +273,7 @@ class Samplers:
         finally:
             self.joining = False
         self._refusal = ""
-        ship_by_value(masking, observe, telemetry, remote)
+        ship_by_value(*SHIPPED)
         self.here = ray.get_runtime_context().get_node_id()
         self._connection = _Connection(ray, ray.remote(PlacetuiSampler), stack)
         return self._connection
