@@ -8,6 +8,7 @@ from typing import Any
 from placetui.frameworks import registry
 from placetui.frameworks.new_job import JobSize, Layout
 from placetui.frameworks.picture import MODE, Part, Picture, topology_entry
+from placetui.placement.config.settings import SECTION
 from placetui.placement.edits import Refusal
 from placetui.placement.plan import SHARE_UNITS
 from placetui.placement.yaml_text import written
@@ -41,27 +42,32 @@ def picture_text(picture: Picture, title: str = "") -> str:
         picture: what was seen.
         title: a first line, which says where and when.
     """
-    lines = [f"# {_comment(title)}"] if title else []
-    lines += [f"# {_comment(note)}" for note in picture.notes]
-    lines += ["cluster:", f"  num_nodes: {len(picture.nodes)}"]
-    lines.append("  component_placement:" if picture.parts else "  component_placement: {}")
-    lines += [
-        f"    {written(part.name, key=True)}: {written(part.rule)}  # {_comment(_about(part))}"
-        for part in picture.parts
-    ]
-    if picture.stride is not None:
-        lines += ["", *_lines(picture.stride.sections())]
-    lines += ["", "placetui:"]
+    lines = [f"# {_comment(text)}" for text in (title, *picture.notes) if text]
+    own = dict(picture.sections)
+    settings = list(_lines(own.pop(SECTION, {}), "  "))
+    lines += _lines(own) if own else _rules(picture)
+    lines += ["", f"{SECTION}:", *settings]
     if picture.stride is not None:
         lines.append(f"  mode: {MODE}  # rollout has every {picture.stride.step}. GPU: the sizes above say so")
     lines.append("  topology:")
     lines.append("    nodes:" if picture.nodes else "    nodes: []")
     lines += [f"      - {written(topology_entry(node))}" for node in picture.nodes]
-    shared = [part for part in picture.parts if part.units is not None]
+    shared = [] if own else [part for part in picture.parts if part.units is not None]
     if shared:
         lines.append("  shares:")
         lines += [f"    {written(part.name, key=True)}: {(part.units or 0) / SHARE_UNITS:g}" for part in shared]
     return "\n".join(lines) + "\n"
+
+
+def _rules(picture: Picture) -> Iterator[str]:
+    yield "cluster:"
+    yield f"  num_nodes: {len(picture.nodes)}"
+    yield "  component_placement:" if picture.parts else "  component_placement: {}"
+    for part in picture.parts:
+        yield f"    {written(part.name, key=True)}: {written(part.place())}  # {_comment(_about(part))}"
+    if picture.stride is not None:
+        yield ""
+        yield from _lines(picture.stride.sections())
 
 
 def _about(part: Part) -> str:

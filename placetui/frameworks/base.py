@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # a command that only plans has no use for them
     from placetui.frameworks.demand import RayDemand
     from placetui.frameworks.entrypoint import JobConfiguration
     from placetui.frameworks.new_job import ImportedFile, JobSize, Layout, ScriptContext
+    from placetui.frameworks.picture import Devices
     from placetui.placement.edits import Edit, Operation, Refusal
 
 Override: TypeAlias = tuple[Path, Any]
@@ -169,6 +170,10 @@ class Framework(Protocol):
 
     template: Callable[[Layout, JobSize], Mapping[str, Any] | Refusal] | None = None
     """The sections of a new file with training and rollout."""
+
+    sections_for: Callable[[Mapping[str, Sequence[Devices]], Sequence[int]], Mapping[str, Any] | None] | None = None
+    """The sections of a file that places the ranks of components on these GPUs, given the GPUs of each node; None where
+    no file says it. The ranks of a framework without it are told in placement rules."""
 
     programs: tuple[str, ...] = ()
     """Files and modules that start a job, by which `import` recognises a launch script; several may share one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Protocol, TypeAlias
@@ -284,14 +284,5 @@ class RankSeen:
     note: str = ""
     """What a viewer should know of it, in a sentence."""
 
-
-def missing_ranks(ranks: Iterable[RankSeen]) -> dict[str, tuple[int, ...]]:
-    """By component, the ranks of the world size that have no actor."""
-    found: dict[str, set[int]] = {}
-    sizes: dict[str, int] = {}
-    for one in ranks:
-        if not one.service:
-            found.setdefault(one.component, set()).add(one.rank)
-            sizes[one.component] = max(sizes.get(one.component, 0), one.world_size or 0, one.rank + 1)
-    gone = {name: tuple(rank for rank in range(sizes[name]) if rank not in seen) for name, seen in found.items()}
-    return {name: ranks for name, ranks in gone.items() if ranks}
+    released: bool = False
+    """Whether its job ended the process to free the GPU, and will start another one."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from placetui.placement.config.settings import SECTION as SETTINGS
 from placetui.placement.plan import SHARE_UNITS
 from placetui.placement.topology import Node
 
 Devices: TypeAlias = "tuple[int, ...]"
 """GPUs of one process, numbered through the cluster."""
+
+NODES = "node"
+"""The group of all nodes, without their GPUs."""
 
 MODE = "model_parallel"
 ROLES = ("actor", "rollout", "reward")
@@ -70,6 +74,13 @@ class Part:
     note: str = ""
     """What the rule cannot tell."""
 
+    on_nodes: bool = False
+    """Whether these have no GPU: then `processes` and `rule` count nodes."""
+
+    def place(self) -> str | dict[str, str]:
+        """What `component_placement` says of it."""
+        return {"node_group": NODES, "placement": self.rule} if self.on_nodes else self.rule
+
 
 @dataclass(frozen=True, slots=True)
 class Picture:
@@ -83,19 +94,24 @@ class Picture:
     stride: Stride | None = None
     """How `rollout` lies on the GPUs of `actor`, where its rule alone does not say that."""
 
+    sections: Mapping[str, Any] = field(default_factory=dict)
+    """What a file of the job's own framework says; empty where rules tell who is where."""
+
     def config(self) -> dict[str, Any]:
         """What a file says that gives this picture."""
         section: dict[str, Any] = {"topology": {"nodes": [topology_entry(node) for node in self.nodes]}}
+        if self.sections:
+            return {**self.sections, SETTINGS: {**self.sections.get(SETTINGS, {}), **section}}
         if self.stride is not None:
             section["mode"] = MODE
         shares = {part.name: part.units / SHARE_UNITS for part in self.parts if part.units is not None}
         if shares:
             section["shares"] = shares
-        placement = {part.name: part.rule for part in self.parts}
+        placement = {part.name: part.place() for part in self.parts}
         return {
             "cluster": {"num_nodes": len(self.nodes), "component_placement": placement},
             **(self.stride.sections() if self.stride is not None else {}),
-            "placetui": section,
+            SETTINGS: section,
         }
 
 

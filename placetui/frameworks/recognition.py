@@ -55,12 +55,12 @@ class RecognisedJob:
     @property
     def phase(self) -> Phase:
         """Where it is in its life, as far as its actors tell."""
-        rows = [self.actors[one.actor] for one in self.ranks]
+        rows = [self.actors[one.actor] for one in self.ranks if not one.released]
         if self.ended:
             return "failed" if any(row.is_dead and row.cause not in _WITH_DRIVER for row in rows) else "ended"
         if any(row.is_dead for row in rows):
             return "degraded"
-        alive = sum(row.state == "ALIVE" for row in rows)
+        alive = sum(row.state == "ALIVE" for row in rows) + len(self.ranks) - len(rows)
         return "running" if alive and alive == sum(self.world_sizes.values()) else "starting"
 
 

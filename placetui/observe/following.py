@@ -83,16 +83,16 @@ def follow(
 
     Args:
         jobs: All that were recognised.
-        outline: Of the plan; without one only a job that is named is followed.
+        outline: Of the plan; without one a job that is named is followed, or the only one that runs.
         wanted: Name, submission id or Ray job id of the job; empty: the one that fits best.
     """
     if wanted:
         for job in jobs:
             if wanted in (job.name, job.job.id, job.job.submission):
                 return (named(job, outline) if outline else job), ""
-    if wanted or outline is None:
-        return None, ""
     running = [job for job in jobs if not job.ended and job.ranks]
+    if wanted or outline is None:
+        return (running[0] if len(running) == 1 and not wanted else None), ""
     fitting = [one for job in running if _fits(one := named(job, outline), outline)]
     if not fitting:
         return None, _why_none(running, outline)
@@ -176,7 +176,7 @@ def rank_states(
 
 def rank_state(one: RankSeen, actor: ActorSeen, nodes: Mapping[str, int]) -> RankState:
     """Where a rank is in its life, from its actor's row."""
-    state = STATES.get(actor.state, "pending")
+    state = "pending" if one.released else STATES.get(actor.state, "pending")
     reason = (actor.reason or "its process ended") if state in ("dead", "restarting") else None
     return RankState(
         one.component,

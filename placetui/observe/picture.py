@@ -11,14 +11,17 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from placetui.frameworks.picture import ROLES, Devices, Part, Picture, Stride, find_stride
+from placetui.frameworks.planner import make_plan
+from placetui.frameworks.registry import framework
+from placetui.observe.drift import drift
 from placetui.observe.model import Claim, NodeSample, Observation, ProcessSample
 from placetui.placement.plan import SHARE_UNITS
 from placetui.placement.rules import shortest_rule
 from placetui.placement.topology import Node
-from placetui.placement.wording import GIB, number_range
+from placetui.placement.wording import GIB, listing, number_range
 
 Seat: TypeAlias = "tuple[Devices, int | None]"
 """A process: its GPUs, and what it has reserved of each, in 1/10000."""
@@ -57,8 +60,13 @@ class _Actor:
         return None if self.reserved is None else max(1, round(self.reserved * SHARE_UNITS))
 
 
-def picture_of(observation: Observation) -> Picture:
-    """The cluster as it is; ranks of nodes that were not seen stand for nodes without GPUs."""
+def picture_of(observation: Observation, job: str = "") -> Picture:
+    """The cluster as it is; ranks of nodes that were not seen stand for nodes without GPUs.
+
+    Args:
+        observation: What was seen.
+        job: Show this one alone: then the file is one of its framework where that can say it.
+    """
     samples = {node.rank: node for node in observation.nodes}
     nodes = tuple(_node(samples.get(rank), rank) for rank in range(1 + max(samples, default=-1)))
     starts = [0]
@@ -67,8 +75,14 @@ def picture_of(observation: Observation) -> Picture:
     families: defaultdict[Family, list[_Actor]] = defaultdict(list)
     for actor in _actors(observation):
         families[actor.family].append(actor)
-    names = _names(list(families))
     notes: list[str] = []
+    if job and (others := [family for family in families if family[0] != job]):
+        notes.append(f"left out, since it is not of job {job}: {listing(sorted(map(_about, others)))}")
+        families = defaultdict(list, {family: one for family, one in families.items() if family[0] == job})
+    jobs = {family[0] for family in families}
+    names = _names(list(families))
+    if len(jobs) == 1 and (own := _own_sections(observation, jobs.pop(), families, nodes, starts)):
+        return Picture(nodes, (), tuple(notes), sections=own)
     drafts: list[tuple[Family, list[Seat]]] = []
     apart: set[Family] = set()
     stride = _stride({names[family]: actors for family, actors in families.items()}, starts)
@@ -95,7 +109,47 @@ def picture_of(observation: Observation) -> Picture:
         else:
             rule = shortest_rule(processes, starts[-1], may_use_all=True)
         parts.append(Part(name, processes, rule, share, _about(family), APART if family in apart else ""))
+    parts += _on_nodes(observation, families, len(nodes))
     return Picture(nodes, tuple(parts), tuple(dict.fromkeys(notes)), stride)
+
+
+def _own_sections(
+    observation: Observation,
+    job: str,
+    families: Mapping[Family, Sequence[_Actor]],
+    nodes: Sequence[Node],
+    starts: Sequence[int],
+) -> Mapping[str, Any]:
+    """What a file of the job's own framework says; empty where it is not followed, or no file gives its places."""
+    known = next((one for one in observation.jobs if one.name == job == observation.job), None)
+    chosen = framework(known.framework) if known is not None else None
+    if chosen is None or chosen.sections_for is None:
+        return {}
+    ranks = {
+        family[1]: [actor.seat(starts)[0] for actor in sorted(actors, key=_Actor.order)]
+        for family, actors in families.items()
+    }
+    sections = chosen.sections_for(ranks, [node.gpus for node in nodes])
+    if sections is None:
+        return {}
+    plan = make_plan(sections, nodes=nodes)
+    fits = not any(problem.blocking for problem in plan.problems) and not any(
+        one.kind not in ("dead_rank", "stale", "draining") for one in drift(plan, observation)
+    )
+    return sections if fits else {}
+
+
+def _on_nodes(observation: Observation, families: Mapping[Family, object], total: int) -> Iterator[Part]:
+    """Components of the followed job of a framework that have no GPUs."""
+    followed = any(one.name == observation.job for one in observation.jobs)
+    for name, states in observation.ranks.items() if followed else ():
+        family = observation.job, name, "component"
+        places = [state.node for state in states if state.node is not None]
+        if family in families or len(places) < len(states) or places != sorted(places) or not states:
+            continue
+        processes = tuple((node,) for node in places)
+        rule = shortest_rule(processes, total, may_use_all=False)
+        yield Part(_safe(name).replace(":", "_"), processes, rule, None, _about(family), on_nodes=True)
 
 
 def _node(sample: NodeSample | None, rank: int) -> Node:
@@ -158,9 +212,11 @@ def _names(families: Sequence[Family]) -> dict[Family, str]:
     """A name for each: those that several jobs use have the job in it."""
     wanted = {family: _safe(family[1]).replace(":", "_") or "actor" for family in families}
     shared = Counter(wanted.values())
+    # With the ranks of several jobs in it, the file is none of theirs: they are not to be taken for it.
+    several = len({job for job, _, what in families if what == "component"}) > 1
     found: dict[Family, str] = {}
     for family, name in wanted.items():
-        if shared[name] > 1:
+        if shared[name] > 1 or (several and family[2] == "component"):
             name = f"{name}-{_safe(family[0]).replace(':', '_') or 'job'}"
         while name in found.values():
             name += "x"

@@ -16,16 +16,16 @@ from placetui.grid import clean
 from placetui.grid.preflight_lines import preflight_lines
 from placetui.observe.model import Observation
 from placetui.observe.operations import AUTO, FOREVER, JOB_NAME, LOCAL, SPARE, Failure, job_name
-from placetui.observe.picture import OccupancyWatch, picture_of
+from placetui.observe.picture import OccupancyWatch
 from placetui.observe.ports import ClusterSource, Link, Status, Update
 from placetui.placement.plan import Plan
 from placetui.placement.wording import count, dotted
 from placetui.tui.actions import READ_ONLY
 from placetui.tui.background import in_thread, start_thread
-from placetui.tui.jobs import confirmation, nodes_of, same_places, session_of, stopped_words
+from placetui.tui.jobs import confirmation, same_places, session_of, stopped_words
 from placetui.tui.launch import Launch
 from placetui.tui.requests import ClusterRequest, Outcome, failure_words, flow
-from placetui.tui.session import PICTURE, Session
+from placetui.tui.session import PICTURE, Session, nodes_of, saved_text
 
 if TYPE_CHECKING:
     from placetui.observe.recording.replay import ReplaySource
@@ -599,7 +599,6 @@ class ClusterController:
     @flow
     async def keep(self) -> None:
         """Save the cluster as it is as a placement file."""
-        from placetui.document.new_file import picture_text
         from placetui.observe.recording.reader import clock
         from placetui.tui.dialogs.ask import AskScreen
 
@@ -607,9 +606,10 @@ class ClusterController:
         if seen is None:
             self._notify("there is no live picture to save: no cluster is attached")
             return
-        picture = picture_of(seen)
-        text = picture_text(picture, f"The cluster as seen at {clock(seen.time)}.")
-        notes = [f"It cannot say all of it: {'; '.join(picture.notes)}."] if picture.notes else []
+        text, left_out = await in_thread(
+            lambda: saved_text(seen, f"The cluster as seen at {clock(seen.time)}."), "save"
+        )
+        notes = [f"It cannot say all of it: {'; '.join(left_out)}."] if left_out else []
         question = "\n".join(["A placement file of who is on which GPU now.", *notes, "A new file:"])
         name = await self.app.push_screen_wait(AskScreen("save the cluster as it is", question, PICTURE))
         if name is not None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from placetui.document import Document, DocumentError, PlanRequest
 from placetui.frameworks.registry import modes
-from placetui.observe.model import Observation
 from placetui.observe.owners import is_other
 from placetui.placement.recorded import plan_from_dict
 from placetui.placement.topology import Node
@@ -119,14 +118,6 @@ def _running_session(configuration: Mapping[str, Any]) -> Session:
     if os.path.isfile(file):
         return Session.open(file, request)
     return Session.of_text(file, str(configuration["text"]), request)
-
-
-def nodes_of(observation: Observation) -> tuple[Node, ...]:
-    """The nodes that were seen, as something to place on; none if there are gaps."""
-    ranks = [node.rank for node in observation.nodes]
-    if ranks != list(range(len(ranks))):
-        return ()
-    return tuple(Node(len(node.devices), name=node.name, ip=node.ip) for node in observation.nodes)
 
 
 def same_places(one: Session, other: Session) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from placetui.placement.topology import CLUSTER, Node
 
 if TYPE_CHECKING:
     from placetui.frameworks.new_job import Layout
-    from placetui.observe.model import Observation
+    from placetui.observe.model import JobSummary, Observation
 
 PICTURE = "cluster.yaml"
 """What the file of a cluster as it is would be called."""
@@ -183,6 +183,50 @@ def _picture_text(observation: Observation) -> str:
     from placetui.observe.picture import picture_of
 
     return picture_text(picture_of(observation))
+
+
+def saved_text(observation: Observation, title: str) -> tuple[str, Sequence[str]]:
+    """A file that says what is seen, and what it cannot say: of the job that is followed, else of the whole cluster.
+
+    A job whose command line says where its ranks are is saved as started.
+    """
+    from placetui.document.new_file import picture_text
+    from placetui.observe.picture import picture_of
+
+    job = next((one for one in observation.jobs if one.name == observation.job), None)
+    if job is not None and (text := _as_started(job, observation)):
+        return f"# {title}\n{text}", ()
+    picture = picture_of(observation, job.name if job is not None else "")
+    return picture_text(picture, title), picture.notes
+
+
+def _as_started(job: JobSummary, observation: Observation) -> str:
+    """The file that a job's command line stands for, on the nodes as they are; empty if that is not what runs."""
+    from placetui.frameworks.cluster_facts import RayJobSeen
+    from placetui.frameworks.picture import topology_entry
+    from placetui.frameworks.registry import framework
+    from placetui.observe.drift import drift
+
+    try:
+        said = framework(job.framework).configuration(RayJobSeen(job.ray_job, job.entrypoint), {})
+        if said is None or not said.text:
+            return ""
+        nodes = nodes_of(observation)
+        draft = Draft(Document(said.text, PICTURE))
+        draft.put((SECTION, "topology"), {"nodes": [topology_entry(node) for node in nodes]})
+    except (ValueError, EditRefused):
+        return ""
+    plan = plan_document(draft.document, PlanRequest(nodes, "ray"))
+    fits = plan.components and not any(one.blocking for one in plan.problems) and not drift(plan, observation)
+    return draft.document.text if fits else ""
+
+
+def nodes_of(observation: Observation) -> tuple[Node, ...]:
+    """The nodes that were seen, as something to place on; none if there are gaps."""
+    ranks = [node.rank for node in observation.nodes]
+    if ranks != list(range(len(ranks))):
+        return ()
+    return tuple(Node(len(node.devices), name=node.name, ip=node.ip) for node in observation.nodes)
 
 
 def arranged(session: Session, plan_request: PlanRequest, layout: Layout | None, nodes: int) -> Session:

@@ -21,7 +21,7 @@ from placetui.observe.drift import drift
 from placetui.observe.following import PlanOutline
 from placetui.observe.model import Observation
 from placetui.placement.plan import Plan
-from placetui.tui.jobs import nodes_of
+from placetui.tui.session import nodes_of
 from tests.runtime.conftest import TestCluster, node, running_cluster
 from tests.runtime.watching import Watcher, watching
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +14,11 @@ from placetui.observe.attribution import Attribution
 from placetui.observe.drift import drift
 from placetui.observe.following import PlanOutline, follow, summary
 from placetui.observe.model import Observation, ProcessSample
-from placetui.observe.picture import picture_of
-from placetui.placement.plan import Plan
+from placetui.placement.plan import SHARE_UNITS, Plan
 from placetui.runtime.gcs.model import RayActor, RayNode, Tables
 from placetui.runtime.watch.samplers import GpuOrder
 from placetui.runtime.watch.view import ClusterView, Followed, Seen
-from placetui.tui.jobs import nodes_of
+from placetui.tui.session import nodes_of, saved_text
 from tests.frameworks.live_recordings import recorded, rlinf_facts, rlinf_plan, slime_facts, slime_plan
 
 RLINF = {run["id"]: run for run in recorded("rlinf_live")["runs"]}
@@ -38,6 +36,7 @@ def row(actor: ActorSeen) -> RayActor:
         actor.node,
         actor.pid,
         actor.group,
+        slots={slot: round(share * SHARE_UNITS) for slot, share in actor.slots.items()},
         required=actor.required,
         job=actor.job,
         variables=actor.environment,
@@ -88,7 +87,7 @@ def test_a_healthy_rlinf_job_shows_no_drift(name: str, label: str) -> None:
         assert (seen.job, drift(plan, seen)) == (facts.job_by_id[job].title, ())
 
 
-@pytest.mark.parametrize("name", [name for name in SLIME if name not in ("released", "two-raylets-on-one-address")])
+@pytest.mark.parametrize("name", [name for name in SLIME if name != "two-raylets-on-one-address"])
 def test_a_healthy_slime_job_shows_no_drift(name: str) -> None:
     facts, plan = slime_facts(SLIME[name]), slime_plan(SLIME[name])
     seen = observe(facts, plan, {facts.jobs[0].id: plan})
@@ -150,13 +149,61 @@ def test_gpus_that_ray_does_not_count_are_shown_where_rlinf_uses_them() -> None:
     assert (uncounted, bool(ranks)) == ([0, 2, 4, 6], True)
 
 
-@pytest.mark.parametrize("name", ["collocated", "wide-workers", "two-jobs"])
-def test_a_saved_picture_shows_no_drift_on_the_same_cluster(name: str) -> None:
-    label = "first" if name == "two-jobs" else "running"
+def saved_and_opened(facts: ClusterFacts, plans: dict[str, Plan], job: str = "") -> tuple[Plan, Observation]:
+    """The plan of a saved picture, and the same cluster seen with it."""
+    text, left_out = saved_text(observe(facts, None, plans, job), "As seen.")
+    assert left_out == () or job
+    document = Document(text, "cluster.yaml")
+    first = plan_document(document, PlanRequest())
+    plan = plan_document(document, PlanRequest(nodes_of(observe(facts, first, plans, job)), "ray"))
+    return plan, observe(facts, plan, plans, job)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["configuration read", "configuration unknown"])
+@pytest.mark.parametrize(("name", "label"), RUNNING)
+def test_a_saved_rlinf_job_shows_no_drift_on_the_same_cluster(name: str, label: str, known: bool) -> None:
     facts, plans = rlinf_scene(name, label)
-    seen = observe(facts, None, plans)
-    text = json.dumps(picture_of(seen).config())
-    plan = plan_document(Document(text, "cluster.yaml"), PlanRequest(nodes_of(seen), "ray"))
-    again = observe(facts, plan, plans)
-    assert again.job
-    assert drift(plan, again) == ()
+    for job in facts.job_by_id.values():
+        if job.dead or job.id not in plans:
+            continue
+        plan, again = saved_and_opened(facts, plans if known else {}, job.id if name == "two-jobs" else "")
+        assert (again.job, drift(plan, again), again.not_launched) == (job.title, (), ())
+        assert set(plan.components) == set(again.ranks)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["configuration read", "configuration unknown"])
+@pytest.mark.parametrize("name", [name for name in SLIME if name != "two-raylets-on-one-address"])
+def test_a_saved_slime_job_shows_no_drift_on_the_same_cluster(name: str, known: bool) -> None:
+    facts = slime_facts(SLIME[name])
+    own = {facts.jobs[0].id: slime_plan(SLIME[name])} if known else {}
+    if not known:
+        release = " --release-train" if name == "released" else ""
+        facts = replace(facts, jobs=[replace(facts.jobs[0], entrypoint=f"python my_job.py{release}")])
+    plan, again = saved_and_opened(facts, own)
+    assert (plan.framework, again.job, drift(plan, again)) == (SLIME[name]["framework"], facts.jobs[0].id, ())
+    assert {part: len(states) for part, states in again.ranks.items()} == {
+        part: one.world_size for part, one in plan.components.items()
+    }
+
+
+def test_a_saved_slime_job_on_reordered_gpus_shows_no_drift() -> None:
+    """CUDA_VISIBLE_DEVICES=7,5,3,1 at the raylet: bundle i has the last but i of the list."""
+    facts = slime_facts(SLIME["separate"])
+    nodes = [replace(node, gpu_ids=(7, 5, 3, 1)) for node in facts.nodes]
+    actors = [one if one.bundle is None else replace(one, slots={3 - one.bundle: 0.4}) for one in facts.actors]
+    plan, again = saved_and_opened(replace(facts, nodes=nodes, actors=actors), {})
+    assert (again.job, drift(plan, again)) == (facts.jobs[0].id, ())
+    (node,) = again.nodes
+    assert [(device.gpu_id, claim.component, claim.rank) for device in node.devices for claim in device.claims] == [
+        (1, "actor", 0),
+        (3, "actor", 1),
+        (5, "rollout", 0),
+        (7, "rollout", 1),
+    ]
+
+
+def test_a_picture_of_several_jobs_is_taken_for_none_of_them() -> None:
+    facts, plans = rlinf_scene("two-jobs", "both")
+    plan, again = saved_and_opened(facts, plans)
+    assert set(plan.components) == {f"actor-{facts.job_by_id[job].title}" for job in plans if job in facts.job_by_id}
+    assert (again.job, drift(plan, again)) == ("", ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from placetui.frameworks.base import PlanOptions
@@ -23,6 +24,7 @@ class Miles(Slime):
     title = "Miles"
     outline = ""
     only_at_head = False
+    settings = MappingProxyType({"framework": "miles"})
     device_order = "text_id"
     programs = ("train.py", "train_async.py", "train_multi_lora_async.py")
 
@@ -45,7 +47,7 @@ class Miles(Slime):
         from placetui.frameworks.miles.arguments import MILES_ARGUMENTS
         from placetui.frameworks.slime.command import import_command
 
-        return import_command(words, MILES_ARGUMENTS, context, {"framework": self.name})
+        return import_command(words, MILES_ARGUMENTS, context, self.settings)
 
 
 FRAMEWORK = Miles()

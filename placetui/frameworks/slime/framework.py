@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from placetui.frameworks.base import DeviceOrder, Framework, Override, PlanOptions
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from placetui.frameworks.demand import RayDemand
     from placetui.frameworks.entrypoint import JobConfiguration
     from placetui.frameworks.new_job import ImportedFile, JobSize, Layout, ScriptContext
+    from placetui.frameworks.picture import Devices
     from placetui.placement.edits import Edit, Operation, Refusal
 
 
@@ -40,6 +42,9 @@ class Slime(Framework):
         }
     )
     programs: tuple[str, ...] = ("train.py", "train_async.py")
+    settings: Mapping[str, str] = MappingProxyType({"slime_version": "head"})
+    """What a file of a real job says under `placetui:`."""
+
     only_at_head = True
     """Whether files that a configuration names are read with `slime_version: head` only."""
 
@@ -115,8 +120,12 @@ class Slime(Framework):
         from placetui.frameworks.slime.arguments import SLIME_ARGUMENTS
         from placetui.frameworks.slime.command import import_command
 
-        settings = {} if context is None else {"slime_version": "head"}
-        return import_command(words, SLIME_ARGUMENTS, context, settings)
+        return import_command(words, SLIME_ARGUMENTS, context, {} if context is None else self.settings)
+
+    def sections_for(self, ranks: Mapping[str, Sequence[Devices]], gpus: Sequence[int]) -> dict[str, Any] | None:
+        from placetui.frameworks.slime.picture import sections_for
+
+        return sections_for(ranks, gpus, self.settings)
 
 
 FRAMEWORK = Slime()

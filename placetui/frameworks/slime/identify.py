@@ -34,6 +34,9 @@ _ONLY_MILES = frozenset({"FSDPTrainRayActor", "MultiLoRAController", "DashboardC
 _MILES_VARIABLES = ("RAY_EXPERIMENTAL_NOSET_HIP_VISIBLE_DEVICES", "NVSHMEM_DISABLE_NCCL")
 _SLIME_VARIABLES = ("RAY_EXPERIMENTAL_NOSET_MUSA_VISIBLE_DEVICES", "SGLANG_JIT_KERNEL_EXTRA_PATH")
 _ENGINE_RANK = re.compile(r"[a-z]+_rank_(\d+)$")
+_RELEASED = ("", "RAY_KILL")
+"""How training processes end that the driver itself ends, to start others after the next rollout."""
+
 _BUNDLE = {"CPU": 1.0, "GPU": 1.0}
 
 
@@ -43,7 +46,9 @@ def identify(facts: ClusterFacts, plan: Plan | None, framework: str) -> Iterator
     if not is_slime(facts, actors) or which(actors, plan) != framework:
         return
     slots = _Slots(facts, actors, by_text=framework == "miles")
-    yield from _training(slots, [one for one in actors if class_of(one) in TRAINING], plan)
+    job = facts.job_by_id.get(actors[0].job)
+    releases = job is not None and "--release-train" in job.entrypoint.split()
+    yield from _training(slots, [one for one in actors if class_of(one) in TRAINING], plan, releases=releases)
     engines = [one for one in actors if class_of(one) == ENGINE]
     yield from _engines(slots, engines, plan)
     for actor in actors:
@@ -148,7 +153,7 @@ class _Slots:
         return tuple(gpu for other, gpu in self.places[first : first + gpus] if other == node)
 
 
-def _training(slots: _Slots, actors: Sequence[ActorSeen], plan: Plan | None) -> Iterator[RankSeen]:
+def _training(slots: _Slots, actors: Sequence[ActorSeen], plan: Plan | None, *, releases: bool) -> Iterator[RankSeen]:
     """Rank is slot. Of two in one bundle the one that was started first is the actor's, the other the critic's."""
     by_slot: dict[int, list[ActorSeen]] = {}
     for actor in actors:
@@ -171,6 +176,7 @@ def _training(slots: _Slots, actors: Sequence[ActorSeen], plan: Plan | None) -> 
                 planned[component].world_size if component in planned else None,
                 slots.devices(slot, 1),
                 "ray",
+                released=releases and actor.is_dead and actor.cause in _RELEASED,
             )
 
 

@@ -117,7 +117,8 @@ def places(
     known = {place.node.id for place in found}
     after = max((place.rank for place in found), default=-1) + 1
     found += [ShownNode(after + more, node) for more, node in enumerate(one for one in nodes if one.id not in known)]
-    shown = [place for place in found if place.node.gpus or place.rank < planned]
+    used = {followed.actors[one.actor].node for one in followed.ranks} if followed is not None else set()
+    shown = [place for place in found if place.node.gpus or place.rank < planned or place.node.id in used]
     return tuple(sorted(shown, key=lambda place: place.rank))
 
 
