@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from placetui.grid.look.glyphs import glyphs
@@ -162,6 +162,11 @@ class Pen:
         """Whether the plan decides where a rank will be, rather than the framework when it starts."""
         placements = self.plan.components[component].placements
         return rank >= len(placements) or placements[rank].fixed
+
+    def unfixed_key(self) -> Iterator[tuple[Run, str]]:
+        """What the sign of ranks means whose place is only expected, where there are any."""
+        if self.plan.unfixed_nodes:
+            yield Run(self.glyphs.unfixed, MUTED), "place not fixed"
 
     def group_of(self, component: str, rank: int) -> str:
         """The server group of an engine; empty where all are alike."""

@@ -206,7 +206,7 @@ def _device_drift(
     held: dict[Owner, int] = {}
     unknown: set[str | None] = set()
     for process in device.processes:
-        owner = _owner(process, job)
+        owner = owner_of(process, job)
         if owner is not None and owner[0] in plan.components:
             held[owner] = held.get(owner, 0) + (process.memory or 0)
             continue
@@ -218,7 +218,7 @@ def _device_drift(
             message = f"{_who(process)} is on {where}"
             yield Drift("foreign_process", message, node=node, device=device.index, pid=process.pid)
     for claim in device.claims:
-        owner = _owner(claim, job)
+        owner = owner_of(claim, job)
         if owner is not None and owner[0] in plan.components:
             if claim.reserved is not None or claim.framework is not None:
                 held.setdefault(owner, 0)
@@ -250,7 +250,7 @@ def _belongs(process: ProcessSample, job: str) -> bool:
     return process.kind in ("rank", "service") and bool(job) and process.job == job
 
 
-def _owner(one: ProcessSample | Claim, job: str) -> Owner | None:
+def owner_of(one: ProcessSample | Claim, job: str) -> Owner | None:
     """The rank of the watched job that this belongs to."""
     if one.component is None or one.rank is None or (job and one.job is not None and one.job != job):
         return None

@@ -110,7 +110,7 @@ class Component:
     @property
     def not_fixed(self) -> str:
         """What the framework does not decide before launch: `GPUs` or `nodes`; empty where it decides everything."""
-        if not self.placements or self.placements[0].fixed:
+        if all(placement.fixed for placement in self.placements):
             return ""
         return "GPUs" if all(placement.node_fixed for placement in self.placements) else "nodes"
 
@@ -276,6 +276,16 @@ class Plan:
             ascending = all(map(le, nodes, islice(nodes, 1, None)))
             found.append((component, component.placements if ascending else sorted(component.placements, key=_node_of)))
         return found
+
+    @cached_property
+    def unfixed_nodes(self) -> frozenset[int]:
+        """Nodes with ranks that the framework does not place before launch."""
+        return frozenset(
+            one.cluster_node_rank
+            for component in self.components.values()
+            for one in component.placements
+            if not one.fixed
+        )
 
     def residents(self, node: int) -> Iterator[tuple[Component, Placement]]:
         """The ranks on a node, by component in file order."""

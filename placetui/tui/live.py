@@ -14,6 +14,7 @@ from placetui.observe.drift import DriftWatch
 from placetui.observe.events import Event, EventLog
 from placetui.observe.history import DeviceHistory, record
 from placetui.observe.model import Observation
+from placetui.observe.settled import SettledPlan
 from placetui.observe.totals import Totals, TotalsWatch
 from placetui.placement.plan import Plan
 from placetui.tui.session import Session
@@ -25,6 +26,9 @@ class LivePicture:
 
     session: Session
     live: Overlay | None = None
+    settled: Plan | None = None
+    """The plan of a job that runs, where the file's leaves places open."""
+
     totals: Totals | None = None
     """Figures of the whole cluster."""
 
@@ -33,7 +37,7 @@ class LivePicture:
 
     @property
     def plan(self) -> Plan:
-        return self.session.plan
+        return self.settled or self.session.plan
 
     @property
     def observation(self) -> Observation | None:
@@ -58,13 +62,20 @@ class LiveFeed:
         self.events = EventLog()
         self._totals = TotalsWatch()
         self._alerts = AlertWatch(thresholds)
+        self._settled: SettledPlan | None = None
         self._watch: DriftWatch | None = None
         self._last: Observation | None = None
 
     def prepare(self, session: Session, observation: Observation) -> None:
         """Compare with the plan ahead of showing, in the thread that reads: of a large cluster it takes long."""
         if not session.pictured:
-            self._watch_of(session.plan).update(observation)
+            self._watch_of(self._settle(session.plan, observation)).update(observation)
+
+    def _settle(self, plan: Plan, observation: Observation) -> Plan:
+        settled = self._settled
+        if settled is None or settled.plan is not plan:
+            settled = self._settled = SettledPlan(plan)
+        return settled.update(observation)
 
     def _watch_of(self, plan: Plan) -> DriftWatch:
         watch = self._watch
@@ -80,13 +91,13 @@ class LiveFeed:
             return LivePicture(session, events=tuple(self.events.events))
         earlier = before.live if before is not None else None
         # Nothing differs from a plan that was made from what is seen.
-        compared, watch = not session.pictured, self._watch_of(session.plan)
+        compared, plan = not session.pictured, self._settle(session.plan, observation)
         live = Overlay(
-            session.plan,
+            plan,
             observation,
             alerts=self._alerts.update(observation),
             compared=compared,
-            watch=watch,
+            watch=self._watch_of(plan),
             earlier=earlier,
             history=self.history,
         )
@@ -95,7 +106,7 @@ class LiveFeed:
             record((self.history, self.hour), observation, changed)
             self.events.update(observation, live.drift, live.alerts)
             self._last = observation
-        return LivePicture(session, live, self._totals.update(observation), tuple(self.events.events))
+        return LivePicture(session, live, plan, self._totals.update(observation), tuple(self.events.events))
 
 
 def changed_between(before: LivePicture, after: LivePicture) -> frozenset[int] | None:

@@ -214,7 +214,7 @@ class MainScreen(Screen[None]):
         self.picture = self.feed.picture(self.workspace.session, observation, self.picture)
 
     def _session_changed(self, change: Change) -> None:
-        other = change == "planned" and self.workspace.session.plan is not self.picture.plan
+        other = change == "planned" and self.workspace.session.plan is not self.picture.session.plan
         observation = None if other else self.picture.observation
         self.picture = self.feed.picture(self.workspace.session, observation, self.picture)
         if not self.workspace.drafting:
@@ -573,7 +573,7 @@ class MainScreen(Screen[None]):
     @on(JumpToRule)
     async def _jump(self, event: JumpToRule) -> None:
         session = self.picture.session
-        path = inspect(session.plan, event.place, locate=session.locate, width=80, ascii=self._ascii).target()
+        path = inspect(self.picture.plan, event.place, locate=session.locate, width=80, ascii=self._ascii).target()
         place = None if path is None else session.locate(path)
         if place is not None:
             (await self.show_file()).go_to(*place)

@@ -46,6 +46,18 @@ def test_a_window_asks_for_its_own_nodes_only(large_plan: Plan, asked: set[int],
         assert asked == set(range(first, last + 1))
 
 
+@pytest.mark.parametrize("width", [30, 100])
+@pytest.mark.parametrize("density", DENSITIES)
+def test_a_place_that_ray_decides_is_marked_in_every_density(density: Density, width: int) -> None:
+    config = {"trainer": {"nnodes": 2}, "actor_rollout_ref": {"rollout": {"name": "vllm"}}}
+    drawing = Drawing(make_plan(config), density, width=width)
+    lines = [plain(line) for line in drawing.lines(0, drawing.height)]
+    cells = sum(line.count("≈") for line in lines)
+    wanted = {"letters": 16, "heat": 1}.get(density, 24)
+    assert cells == wanted, "each rank; each GPU in letters, each line of the heat wall"
+    assert "place not fixed" in to_text(drawing)
+
+
 def test_a_change_keeps_the_rest(two_nodes: Plan) -> None:
     drawing = Drawing(two_nodes, "tile", width=100, ascii=True)
     compact = drawing.change(density="letters")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -374,7 +374,7 @@ def _component(part: UnplacedComponent, ranks: Sequence[_Rank], cluster: _Cluste
         placements,
         units=booked,
         rank_units=shares,
-        reasons=(*part.reasons, *_undecided(part, ranks, cluster)),
+        reasons=(*part.reasons, *_assumptions(part, cluster)),
         engines=tuple(_engines(ranks, by_node=part.by_node)),
         roles=part.roles,
     )
@@ -390,10 +390,7 @@ def _engines(ranks: Sequence[_Rank], *, by_node: bool) -> Iterator[RankOfEngine]
         yield from (one._replace(engine=number, part=part, parts=len(several)) for part, one in enumerate(several))
 
 
-def _undecided(part: UnplacedComponent, ranks: Iterable[_Rank], cluster: _Cluster) -> Iterator[str]:
-    yield "verl leaves the choice of the GPUs to Ray: the indices shown are those expected of it"
-    if not all(one.fixed for one in ranks):
-        yield "Ray may choose other nodes: several are as good"
+def _assumptions(part: UnplacedComponent, cluster: _Cluster) -> Iterator[str]:
     if not cluster.knows_cpus:
         yield "the CPUs of the nodes are not known: whether they suffice is not judged"
     if part.name == "rollout" and cluster.job.assumed_engine:

@@ -151,8 +151,10 @@ class Heat:
             for name, mark in self.pen.marks.items():
                 yield Run(mark.letter, self.pen.letter_style(name)), self.pen.clean(name)
             yield Run(glyphs.empty, FAINT), "free"
+            yield from self.pen.unfixed_key()
             yield Run(glyphs.states["dead"], DEAD), "oversubscribed"
             return
+        yield from self.pen.unfixed_key()
         yield Run(glyphs.above, SIGNED), "above a threshold"
         yield Run(glyphs.differs, SIGNED), "not as planned"
         if self.metric in ("memory", "load"):
@@ -172,7 +174,10 @@ class Heat:
             mark = None if residents[0] is None else self.pen.by_number[residents[0]]
             style = self.pen.letter_style(mark.name) if mark else FAINT
             line.put(self._digits + 1, mark.letter[0] if mark else self.pen.glyphs.empty, style)
-        for position in range(first, min(first + self.across, len(self.nodes))):
+        positions = range(first, min(first + self.across, len(self.nodes)))
+        if any(self.nodes[position] in self.pen.plan.unfixed_nodes for position in positions):
+            line.put(self._digits + 2, self.pen.glyphs.unfixed, MUTED)
+        for position in positions:
             line.put(self._x(position), "")
             for run in self._node(self.nodes[position], overlay):
                 line.add(run.text, run.style)

@@ -52,7 +52,9 @@ class Letters:
         self.devices = min(MOST_DEVICES, max((node.gpus for node in shown), default=0))
         across = max(1, self.devices)
         longest = max((self._longest(extent) for extent in {census[node] for node in nodes}), default=0)
-        wanted = min(MOST, max(NATURAL, longest + live))
+        self._mark = len(pen.glyphs.unfixed) if pen.plan.unfixed_nodes else 0
+        """Columns of a cell for the sign that a place is not fixed."""
+        wanted = min(MOST, max(NATURAL, longest + live + self._mark))
         fixed = names + GUTTER_GAP + 1 + (groups + 2 if groups else 0) + self._lane_width
         self.cell = wanted
         if width is not None:
@@ -109,6 +111,7 @@ class Letters:
         yield Run(glyphs.span * 3, Style("component")), "one process"
         yield Run(glyphs.right, Style("component")), "not adjacent"
         yield Run(glyphs.empty, FAINT), "free"
+        yield from self.pen.unfixed_key()
         if self._live:
             yield from ((self.pen.state(state), state) for state in ("restarting", "dead", "stale"))
             yield Run(glyphs.differs, Style("warning")), "not as planned"
@@ -145,8 +148,9 @@ class Letters:
 
     def _style_of(self, gpus: Sequence[Device]) -> Write:
         """Labels with ranks if all of the node's fit, in short if need be, else letters: cells of a node look alike."""
+        room = self.cell - self._live - self._mark
         for write in (self._labels, self._short_labels):
-            if all(_width(write(device)) + is_oversubscribed(device) + self._live <= self.cell for device in gpus):
+            if all(_width(write(device)) + is_oversubscribed(device) <= room for device in gpus):
                 return write
         return self._letters
 
@@ -168,17 +172,18 @@ class Letters:
     def _letters(self, device: Device) -> list[Run]:
         """`AR`, `G×200`, `AB+`."""
         present = list(dict.fromkeys(one.component for one in device.occupants))
+        room = self.cell - self._mark
         runs: list[Run] = []
         for position, component in enumerate(present):
             letter = self.pen.marks[component].letter
             used = _width(runs) + len(letter)
-            if used > self.cell or (used == self.cell and position < len(present) - 1):
+            if used > room or (used == room and position < len(present) - 1):
                 runs.append(Run("+", MUTED))
                 break
             runs.append(Run(letter, self.pen.letter_style(component)))
         if len(present) == 1 and len(device.occupants) > 1:
             times = f"{self.pen.glyphs.times}{len(device.occupants)}"
-            runs.append(Run(self.pen.cut(times, self.cell - len(runs[0].text)), TEXT))
+            runs.append(Run(self.pen.cut(times, room - len(runs[0].text)), TEXT))
         return runs
 
     def _cell(self, line: LineBuilder, cell: Cell, write: Write, spans: dict[tuple[str, int], tuple[int, ...]]) -> None:
@@ -191,6 +196,8 @@ class Letters:
         runs = write(cell.device) if cell.device.occupants else [Run(pen.glyphs.empty, FAINT)]
         for run in runs:
             line.add(run.text[: max(0, end - line.column)], pen.on(run.style, ground))
+        if line.column < end and any(not pen.is_fixed(one.component, one.rank) for one in cell.device.occupants):
+            line.add(pen.glyphs.unfixed, pen.on(MUTED, ground))
         for one in cell.device.occupants:
             others = spans.get((one.component, one.rank), ())
             style = pen.style("component", one.component, ground)

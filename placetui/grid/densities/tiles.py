@@ -179,8 +179,7 @@ class Tiles:
         yield Run(glyphs.span * 3, Style("component")), "one process"
         yield Run(glyphs.right, Style("component")), "not adjacent"
         yield Run(glyphs.empty, FAINT), "free"
-        if any(not self.pen.is_fixed(name, 0) for name in self.pen.plan.components):
-            yield Run(glyphs.unfixed, MUTED), "place not fixed"
+        yield from self.pen.unfixed_key()
         if self._live:
             yield from (
                 (self.pen.state(state), state) for state in ("starting", "restarting", "pending", "dead", "stale")

@@ -148,6 +148,8 @@ class Describer:
             yield f"{kind_name(kind)}{'s' if len(owned) > 1 else ''} {self.numbers(owned)}"
         else:
             yield "on the node"
+        if not placement.fixed:
+            yield f"{'GPU' if placement.node_fixed else 'node'} not fixed before launch"
         yield f"rank {rank} of {component.world_size}"
         yield f"local rank {placement.local_rank} of {placement.local_world_size}"
         yield f"node rank {placement.placement_node_rank}"

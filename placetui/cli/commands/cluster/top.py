@@ -33,6 +33,7 @@ from placetui.observe.drift import Drift, DriftWatch
 from placetui.observe.events import Event, EventLog
 from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample
 from placetui.observe.operations import AUTO, job_name
+from placetui.observe.settled import SettledPlan
 from placetui.placement.plan import Plan
 from placetui.placement.topology import Node
 from placetui.placement.wording import GIB, clean, count, listing
@@ -167,6 +168,7 @@ class Comparison:
     def __init__(self, planned: PlannedFile) -> None:
         self.plan = planned.plan
         self._planned = planned
+        self._settled: SettledPlan | None = None
         self._watch: DriftWatch | None = None
 
     def compare(self, seen: Observation) -> tuple[Observation, Sequence[Drift]]:
@@ -175,13 +177,16 @@ class Comparison:
         Raises:
             Abort: a node is none of the plan's, or there is no plan for these nodes.
         """
-        if self._watch is None:
+        if self._settled is None:
             # Nodes that are lost later are missing; they are not planned without.
             self.plan = self._planned.plan_on(seen.nodes) if seen.source == "ray" else self.plan
-            self._watch = DriftWatch(self.plan)
+            self._settled = SettledPlan(self.plan)
         if seen.source == "nvml":
             nodes = [replace(node, rank=_rank_of(node, self.plan)) for node in seen.nodes]
             seen = replace(seen, nodes=tuple(sorted(nodes, key=lambda node: node.rank)))
+        self.plan = self._settled.update(seen)
+        if self._watch is None or self._watch.plan is not self.plan:
+            self._watch = DriftWatch(self.plan)
         return seen, self._watch.update(seen)
 
 
