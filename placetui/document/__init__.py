@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .document import Document, read_mapping
-from .files import FileText, read_text
-from .planning import PlanRequest, load, plan_document
-from .report import DocumentError
+from placetui.document.document import Document, read_mapping
+from placetui.document.planning import PlanRequest, load, plan_document
+from placetui.document.report import DocumentError
+from placetui.document.storage.files import FileText, read_text
 
 __all__ = [
     "Document",

@@ -8,17 +8,25 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from placetui.document.reading.parsing import (
+    MAX_VALUES,
+    ListNode,
+    MappingNode,
+    Node,
+    ScalarNode,
+    offset,
+    parse,
+    resolve,
+)
+from placetui.document.reading.values import Entries, ValueReader
+from placetui.document.report import MOST_PROBLEMS, DocumentError, Lines, TextReport
+from placetui.document.storage.files import BOM, read_text
 from placetui.placement.problems import Path, Problem, Span
 from placetui.placement.yaml_text import kind_of, plain
 
-from .files import BOM, read_text
-from .parsing import MAX_VALUES, ListNode, MappingNode, Node, ScalarNode, offset, parse, resolve
-from .report import MOST_PROBLEMS, DocumentError, Lines, TextReport
-from .values import Entries, ValueReader
-
 if TYPE_CHECKING:
-    from .hydra import Composition
-    from .splice import Splice
+    from placetui.document.reading.hydra import Composition
+    from placetui.document.splice import Splice
 
 MAX_VALUES_OF_ALL = 4 * MAX_VALUES
 """Values of all sections together, aliases expanded."""
@@ -70,7 +78,7 @@ class Document:
 
     def change(self, splices: Iterable[Splice]) -> Document:
         """The document after splices; positions refer to the text after the previous splice."""
-        from .splice import apply_all  # a command that only reads has no use for it
+        from placetui.document.splice import apply_all  # a command that only reads has no use for it
 
         return Document(apply_all(self.text, splices), self.source, self.bom)
 
@@ -79,7 +87,7 @@ class Document:
         """The configuration with the files that Hydra's `defaults:` name; None where there are no `defaults:`."""
         if "defaults" not in self.config:
             return None
-        from .hydra import compose  # few files need it
+        from placetui.document.reading.hydra import compose  # few files need it
 
         return compose(self)
 

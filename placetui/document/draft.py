@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+from placetui.document.document import Document
+from placetui.document.reading.parsing import AliasNode, CollectionNode, MappingNode, Node, ScalarNode, resolve
+from placetui.document.reading.values import TAG_PREFIX
+from placetui.document.splice import Splice
 from placetui.placement.edits import EditRefused
 from placetui.placement.problems import Path
 from placetui.placement.wording import dotted
 from placetui.placement.yaml_text import kind_of, written
-
-from .document import Document
-from .parsing import AliasNode, CollectionNode, MappingNode, Node, ScalarNode, resolve
-from .splice import Splice
-from .values import TAG_PREFIX
 
 Written: TypeAlias = str | int | float | bool | list[str] | dict[str, Any]
 """A value to write: a scalar, or a small list or mapping, which is written between brackets."""

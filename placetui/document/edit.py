@@ -6,6 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from placetui.document.document import Document
+from placetui.document.draft import Draft, Written
+from placetui.document.planning import DEFAULT_REQUEST, PlanRequest, plan_document
+from placetui.document.reading.parsing import AliasNode
+from placetui.document.splice import Splice
 from placetui.frameworks.editing import propose
 from placetui.frameworks.registry import framework_for, framework_of
 from placetui.placement.config.settings import SECTION
@@ -27,12 +32,6 @@ from placetui.placement.problems import Path, Problem
 from placetui.placement.shares import DEFAULT_TRAIN
 from placetui.placement.topology import CLUSTER, split_labels
 from placetui.placement.wording import listing, quoted
-
-from .document import Document
-from .draft import Draft, Written
-from .parsing import AliasNode
-from .planning import DEFAULT_REQUEST, PlanRequest, plan_document
-from .splice import Splice
 
 _BY_COMPONENT = ("shares", "memory", "launch")
 """Parts of the `placetui:` section whose keys are components."""

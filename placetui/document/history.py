@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .splice import Splice, apply, inverse
+from placetui.document.splice import Splice, apply, inverse
 
 MOST_STEPS = 10_000
 """Steps that can be undone; older ones are dropped."""

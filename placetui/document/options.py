@@ -8,14 +8,13 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from placetui.document.document import Document
+from placetui.document.report import DocumentError, refuse, shorten
 from placetui.frameworks.base import Override
 from placetui.placement.config.settings_section import parse_cluster, read_topology
 from placetui.placement.problems import Path, Problems
 from placetui.placement.topology import Node
 from placetui.placement.wording import dotted
-
-from .document import Document
-from .report import DocumentError, refuse, shorten
 
 _KEY = "value"
 _PART = re.compile(r"(?P<name>[^.\[\]]+)|\[(?P<index>\d{1,6})\]")

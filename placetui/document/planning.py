@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from placetui.document.document import Document
+from placetui.document.reading.misreadings import misreadings
 from placetui.frameworks.base import Override
 from placetui.frameworks.planner import Planner
 from placetui.frameworks.registry import choose, framework_of
@@ -15,9 +17,6 @@ from placetui.placement.config.reader import Reader
 from placetui.placement.plan import Plan, TopologySource
 from placetui.placement.problems import Path, PlacementError, Problem, Problems
 from placetui.placement.topology import Node
-
-from .document import Document
-from .misreadings import misreadings
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ def plan_document(document: Document, request: PlanRequest = DEFAULT_REQUEST) ->
     read = _Recorder(document.config if composition is None or composition.reason else composition.config)
     config: Mapping[str, Any] = read
     if request.overrides:
-        from .options import with_overrides
+        from placetui.document.options import with_overrides
 
         config = with_overrides(read, request.overrides)
     plan = (request.planner or Planner()).plan(
@@ -73,7 +72,7 @@ def _named_files(source: str, config: Mapping[str, Any]) -> dict[Path, Mapping[s
     paths = choose(reader).references(reader)
     if not paths:
         return {}
-    from .references import read_references  # few files need it
+    from placetui.document.reading.references import read_references  # few files need it
 
     found = read_references(source, config, paths)
     return {path: one.config for path, one in found.items() if one.document is not None and not one.problems}
@@ -139,7 +138,7 @@ def load(
         PlacementError: with all problems, when a component cannot be placed or the file cannot be read.
     """
     if nodes is None and cluster is not None:
-        from .options import read_cluster_option
+        from placetui.document.options import read_cluster_option
 
         nodes = read_cluster_option(os.fspath(cluster))
     document = Document.from_file(path)

@@ -6,10 +6,10 @@ import os
 from dataclasses import dataclass
 
 from placetui.document.document import Document
-from placetui.document.files import read_text
 from placetui.document.options import parse_override
 from placetui.document.planning import PlanRequest, plan_document
 from placetui.document.report import DocumentError
+from placetui.document.storage.files import read_text
 from placetui.frameworks.base import Framework, Override
 from placetui.frameworks.entrypoint import JobConfiguration
 from placetui.placement.config.reader import Reader

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from placetui.document import recovery
 from placetui.document.edit import Edited, attempt
 from placetui.document.history import EditHistory
-from placetui.document.save import NO_FILE, Conflict, FileStamp, NotSaved, Saved, encoded, save, stamp_of
 from placetui.document.splice import Splice, difference, unified_diff
+from placetui.document.storage import recovery
+from placetui.document.storage.save import NO_FILE, Conflict, FileStamp, NotSaved, Saved, encoded, save, stamp_of
 from placetui.placement.edits import Operation, Refusal
 from placetui.tui.session import Session, what_if_applied
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from textual.app import App
 from textual.timer import Timer
 
-from placetui.document import recovery
-from placetui.document.save import Conflict, NotSaved, Saved
+from placetui.document.storage import recovery
+from placetui.document.storage.save import Conflict, NotSaved, Saved
 from placetui.frameworks.registry import framework_of
 from placetui.grid import clean
 from placetui.placement.edits import Operation, Refusal, WriteRule

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from placetui.document import DocumentError, read_mapping, read_text
-from placetui.document.files import MAX_BYTES
+from placetui.document.storage.files import MAX_BYTES
 from placetui.placement.problems import PlacementError
 
 

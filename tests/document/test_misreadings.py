@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from placetui.document import Document
-from placetui.document.misreadings import misreadings as misread_values
+from placetui.document.reading.misreadings import misreadings as misread_values
 from placetui.frameworks.registry import framework
 from placetui.placement.problems import Problem
 

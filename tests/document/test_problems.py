@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from placetui.document import Document, parsing
+from placetui.document import Document
+from placetui.document.reading import parsing
 from placetui.placement.problems import Problem
 
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placetui.document import Document, DocumentError
-from placetui.document.misreadings import misreadings as misread_values
 from placetui.document.options import parse_override
+from placetui.document.reading.misreadings import misreadings as misread_values
 from placetui.frameworks.registry import framework
 from placetui.placement.problems import Path, Problem
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from placetui.document.recovery import (
+from placetui.document.storage.recovery import (
     LOCK_SUFFIX,
     announce,
     discard,
@@ -119,7 +119,7 @@ def test_a_pipe_in_its_place_does_not_hang(file: Path) -> None:
 
 OPEN = """
 import sys
-from placetui.document.recovery import announce
+from placetui.document.storage.recovery import announce
 announce(sys.argv[1])
 print("open", flush=True)
 sys.stdin.read()

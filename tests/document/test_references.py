@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from placetui.document import Document
-from placetui.document.references import read_references
+from placetui.document.reading.references import read_references
 
 GROUPS = ("slime", "sglang_config")
 

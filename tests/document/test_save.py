@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placetui.document.save import (
+from placetui.document.splice import NO_NEWLINE, unified_diff
+from placetui.document.storage.save import (
     NO_FILE,
     STEPS,
     TEMPORARY_SUFFIX,
@@ -29,7 +30,6 @@ from placetui.document.save import (
     save,
     stamp_of,
 )
-from placetui.document.splice import NO_NEWLINE, unified_diff
 
 ROOT = Path(__file__).parents[2]
 OLD = "actor: 0-7\n"
@@ -199,7 +199,7 @@ def test_a_failure_at_any_step_leaves_the_old_file(file: Path, step: str, code: 
 
 FULL = """
 import resource, signal, sys
-from placetui.document.save import save, stamp_of
+from placetui.document.storage.save import save, stamp_of
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 print(save(sys.argv[1], "x" * 100_000, expected=stamp_of(sys.argv[1])))

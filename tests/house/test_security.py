@@ -16,7 +16,7 @@ import pytest
 import placetui
 from placetui import locations
 from placetui.bridge.process import Log
-from placetui.document import recovery
+from placetui.document.storage import recovery
 from placetui.observe.recording.writer import Recorder
 from placetui.settings import state
 

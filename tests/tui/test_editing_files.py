@@ -13,7 +13,7 @@ import pytest
 from textual.widgets import Input
 
 from placetui.cli import main as placetui
-from placetui.document import recovery
+from placetui.document.storage import recovery
 from placetui.tui.dialogs.ask import AskScreen
 from placetui.tui.dialogs.choose import ChooseScreen
 from placetui.tui.dialogs.new_file import NewFileScreen

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.document._document import Document as PaneDocument
 
-from placetui.document import PlanRequest, recovery
-from placetui.document.save import Conflict, NotSaved, Saved
+from placetui.document import PlanRequest
+from placetui.document.storage import recovery
+from placetui.document.storage.save import Conflict, NotSaved, Saved
 from placetui.grid import Place
 from placetui.placement.edits import (
     Add,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from placetui.document import recovery
+from placetui.document.storage import recovery
 from tests.tui.test_program import Terminal, terminal
 
 PLAN = """\

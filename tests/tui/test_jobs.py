@@ -11,7 +11,8 @@ import pytest
 from textual.command import CommandPalette
 from textual.widgets import DataTable, Log
 
-from placetui.document import load, recovery
+from placetui.document import load
+from placetui.document.storage import recovery
 from placetui.frameworks.demand import BundleDemand, GroupDemand, RayDemand
 from placetui.frameworks.preflight import planned_nodes, preflight
 from placetui.observe.model import JobSummary, Observation

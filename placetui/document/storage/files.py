@@ -7,7 +7,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from .report import DocumentError, refuse
+from placetui.document.report import DocumentError, refuse
 
 MAX_BYTES = 4 * 1024 * 1024
 """Largest file that is read."""

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from placetui.document.document import Document
+from placetui.document.report import DocumentError
 from placetui.placement.config.reader import Reader, Unresolved
 from placetui.placement.problems import Path, Problem, Problems
-
-from .document import Document
-from .report import DocumentError
 
 
 @dataclass(frozen=True, slots=True)

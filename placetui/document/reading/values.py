@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias, cast
 
+from placetui.document.reading.parsing import (
+    MAX_DEPTH,
+    MAX_VALUES,
+    AliasNode,
+    ListNode,
+    MappingNode,
+    Node,
+    ScalarNode,
+    resolve,
+)
+from placetui.document.report import TextReport, shorten
 from placetui.placement.problems import Path
 from placetui.placement.yaml_text import Kind, ScalarValue, construct, kind_of
-
-from .parsing import MAX_DEPTH, MAX_VALUES, AliasNode, ListNode, MappingNode, Node, ScalarNode, resolve
-from .report import TextReport, shorten
 
 Entries: TypeAlias = dict[str, tuple[Node, Node]]
 """Key and value node by the key's text."""

@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from placetui import locations
+from placetui.document.storage.files import MAX_BYTES
 from placetui.locations import read_json, write_private
-
-from .files import MAX_BYTES
 
 MOST_BYTES = 8 * MAX_BYTES
 """Larger records are ignored; escapes make a text at most a few times longer."""

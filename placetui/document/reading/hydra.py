@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from placetui.document.document import Document
+from placetui.document.report import DocumentError
 from placetui.placement.problems import Path, Problem
-
-from .document import Document
-from .report import DocumentError
 
 _LOCK = threading.Lock()
 """Hydra keeps its state in one global object."""

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .files import BOM, FileText, printable, read_text
-from .report import DocumentError
+from placetui.document.report import DocumentError
+from placetui.document.storage.files import BOM, FileText, printable, read_text
 
 StepHook: TypeAlias = Callable[[str], None]
 """Called with the name of each step before it runs; lets tests kill the process there."""

@@ -11,8 +11,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import yaml
 
-from .files import MAX_BYTES
-from .report import TextReport
+from placetui.document.report import TextReport
+from placetui.document.storage.files import MAX_BYTES
 
 MAX_DEPTH = 200
 """Levels of lists and mappings inside each other."""
@@ -187,7 +187,7 @@ def parse(text: str, report: TextReport) -> MappingNode | None:
     except _UnusableError:
         return None
     except yaml.YAMLError as error:
-        from .syntax_errors import explain  # rarely needed, and full of patterns to compile
+        from placetui.document.reading.syntax_errors import explain  # rarely needed, and full of patterns to compile
 
         found = explain(error, text)
         report.error("yaml_syntax", found.message, found.index, hint=found.hint)

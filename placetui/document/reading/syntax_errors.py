@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from .report import shorten
+from placetui.document.report import shorten
 
 _NO_SPACE = re.compile(r"^[ ]*(?:- +)*(?P<key>[\w.,-]+):(?P<value>[^\s:/\"'][^\r\n]*?)[ \t\r]*$")
 _TWO_COLONS = re.compile(r"^[ ]*(?:- +)*[^\s:#][^:]*:[ ]+(?P<value>[^\"'{\[#\s].*?)[ \t\r]*(?:[ ]#.*)?$")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from placetui.document.document import Document
+from placetui.document.reading.parsing import ListNode, MappingNode, Node, ScalarNode, resolve
 from placetui.frameworks.base import EACH_ITEM, EACH_KEY
 from placetui.placement.problems import Path, Problem
 from placetui.placement.yaml_text import misread
-
-from .document import Document
-from .parsing import ListNode, MappingNode, Node, ScalarNode, resolve
 
 
 def misreadings(document: Document, patterns: Iterable[Path]) -> list[Problem]:

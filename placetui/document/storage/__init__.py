@@ -1,0 +1,1 @@
+"""Files on disk: read, saved atomically, and recovered after a crash."""
