@@ -174,7 +174,7 @@ def add_address(parser: argparse.ArgumentParser, *, local: bool = False) -> None
         parser: Of the command.
         local: Whether the command can start an embedded cluster.
     """
-    more = "; `local` starts one that lives as long as the command" if local else ""
+    more = "; local starts one for as long as the command runs" if local else ""
     parser.add_argument(
         "--address",
         type=_address_or_local if local else _address,

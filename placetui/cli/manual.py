@@ -17,14 +17,14 @@ EXITS = (
 )
 
 ENVIRONMENT = (
-    ("RAY_ADDRESS", "the cluster, without --address; `local`: use none"),
+    ("RAY_ADDRESS", "the cluster, without --address; local: use none"),
     ("NO_COLOR", "if set, nothing is coloured"),
-    ("PYTHONPATH", "also where ranks that `up` starts look for worker classes"),
+    ("PYTHONPATH", "also where ranks started by up look for worker classes"),
     ("XDG_CONFIG_HOME, XDG_STATE_HOME", "where the files below are, if not in your home directory"),
 )
 
 FILES = (
-    ("~/.config/placetui/config.yaml", "your settings; `placetui config print` prints one to start from"),
+    ("~/.config/placetui/config.yaml", "your settings; create one with placetui config print"),
     ("~/.config/placetui/themes/", "your own themes"),
     ("~/.local/state/placetui/", "remembered state, recovery files, and logs of child processes"),
 )

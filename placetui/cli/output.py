@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, TextIO, cast
 
-from placetui.placement.wording import clean
+from placetui.placement.wording import clean, plain
 
 
 def speaks_utf8() -> bool:
@@ -66,9 +66,9 @@ def safe_streams() -> Iterator[None]:
 
 def complain(prog: str, sentence: str, hint: str = "", quoted: Sequence[str] = ()) -> None:
     """Print on stderr what is wrong, the lines it quotes, and what to do."""
-    print(f"{prog}: {sentence}", *(f"  | {line}" for line in quoted), sep="\n", file=sys.stderr)
+    print(f"{prog}: {plain(sentence)}", *(f"  | {line}" for line in quoted), sep="\n", file=sys.stderr)
     if hint:
-        print(f"  hint: {hint}", file=sys.stderr)
+        print(f"  hint: {plain(hint)}", file=sys.stderr)
 
 
 def _harmless_line(line: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from placetui.cli import exits
 from placetui.cli.loading import without_collecting
+from placetui.cli.output import complain
 
 COMMANDS = {
     "check": "report problems in placement files",
@@ -98,7 +99,7 @@ class CommandParser(argparse.ArgumentParser):
         from placetui.cli.usage_errors import in_our_words
 
         sentence, hint = in_our_words(message, self)
-        print(f"{self.prog}: {sentence}", f"  hint: {hint}", sep="\n", file=sys.stderr)
+        complain(self.prog, sentence, hint)
         sys.exit(exits.USAGE)
 
     @property
@@ -145,7 +146,7 @@ def program_parser(first: str = "") -> CommandParser:
     parser.usage = "placetui [options] [FILE]    open the dashboard\n       placetui COMMAND ..."
     commands = "\n".join(f"  {name:<14}{summary}" for name, summary in COMMANDS.items())
     parser.description = f"{parser.description}\n\ncommands:\n{commands}"
-    parser.epilog = "`placetui help COMMAND` shows the options of a command."
+    parser.epilog = "For the options of a command: placetui help COMMAND"
     return parser
 
 

@@ -69,7 +69,7 @@ def find(plan: Plan, query: str, *, observation: Observation | None = None) -> H
     """
     text = " ".join(query[:_LONGEST].split())
     if not text:
-        return Hits("", message="type a rank such as `actor 0`, a device such as `0/3`, a host name, or `free`")
+        return Hits("", message="type a rank such as actor 0, a device such as 0/3, a host name, or free")
     reader = _Query(plan, observation)
     try:
         conditions = reader.read(text)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from placetui.placement.wording import dotted
+from placetui.placement.wording import dotted, plain
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and list indices from the top of the file down to a value."""
@@ -77,11 +77,11 @@ class Problem:
         }
 
     def format(self) -> str:
-        """`FILE:LINE:COL: error[rule]: sentence`, and the hint indented below."""
+        """`FILE:LINE:COL: error[rule]: sentence`, and the hint indented below; without backticks."""
         place = [str(part) for part in (self.file, self.line, self.column) if part not in ("", None)]
         head = f"{':'.join(place)}: " if place else ""
-        text = f"{head}{self.severity}[{self.rule}]: {self.message}"
-        return f"{text}\n  hint: {self.hint}" if self.hint else text
+        text = f"{head}{self.severity}[{self.rule}]: {plain(self.message)}"
+        return f"{text}\n  hint: {plain(self.hint)}" if self.hint else text
 
 
 def _one_line(text: str) -> str:

@@ -52,6 +52,11 @@ def quoted(names: Iterable[object]) -> list[str]:
     return [f"`{name}`" for name in names]
 
 
+def plain(text: str) -> str:
+    """A message as people see it: the backticks that quote what was written are for documents and JSON."""
+    return text.replace("`", "")
+
+
 def dotted(path: Iterable[str | int]) -> str:
     """Keys and list indices as `cluster.node_groups[0].label`."""
     text = ""

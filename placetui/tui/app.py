@@ -20,6 +20,7 @@ from textual.screen import Screen
 
 from placetui.document import DocumentError
 from placetui.observe.ports import ClusterSource, Status, Update
+from placetui.placement.wording import plain
 from placetui.tui.actions import ACTIONS, BY_ID, Action, Context, availability, bindings, key_names, why_not
 from placetui.tui.background import in_thread
 from placetui.tui.cluster import ClusterController
@@ -112,7 +113,7 @@ class Dashboard(App[int]):
             self._endings = Endings(self, self.leave)
         wanted = self.options.theme or DEFAULT_THEME
         if wanted not in self.available_themes:
-            self.notify(f"there is no theme `{wanted}`", severity="warning", markup=False)
+            self.notify(f"there is no theme {wanted}", severity="warning", markup=False)
             wanted = DEFAULT_THEME
         self.theme = wanted
         self.theme_changed_signal.subscribe(self, lambda _theme: self._theme_changed())
@@ -289,9 +290,9 @@ class Dashboard(App[int]):
         timeout: float | None = None,
         markup: bool = True,
     ) -> None:
-        """As Textual has it, with notices that cannot stop everything."""
+        """As Textual has it, without backticks, and with notices that cannot stop everything."""
         seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
-        self.post_message(Notify(Notice(message, title, severity, seconds, markup=markup)))
+        self.post_message(Notify(Notice(plain(message), title, severity, seconds, markup=markup)))
 
     # Files
 

@@ -19,7 +19,7 @@ from placetui.observe.operations import AUTO, FOREVER, JOB_NAME, LOCAL, SPARE, F
 from placetui.observe.picture import OccupancyWatch
 from placetui.observe.ports import ClusterSource, Link, Status, Update
 from placetui.placement.plan import Plan
-from placetui.placement.wording import count, dotted
+from placetui.placement.wording import count, dotted, plain
 from placetui.tui.actions import READ_ONLY
 from placetui.tui.background import in_thread, start_thread
 from placetui.tui.jobs import confirmation, same_places, session_of, stopped_words
@@ -853,8 +853,8 @@ class _Subscriber:
 def link_words(status: Status) -> str:
     """What there is to say of a link; empty if it is as it should be."""
     if status.link in TROUBLE:
-        return f"{status.link}: {status.message}".strip(": ")
-    return status.message if status.link == "connected" else ""
+        return plain(f"{status.link}: {status.message}").strip(": ")
+    return plain(status.message) if status.link == "connected" else ""
 
 
 def as_replay(source: ClusterSource | None) -> ReplaySource | None:
@@ -889,7 +889,7 @@ def why_not_launched(session: Session) -> str:
         return "a what-if is on the screen: r goes back to the file, W makes it an edit"
     errors = [problem for problem in session.problems if problem.severity == "error"]
     if errors and (session.old or session.plan.topology_source != "assumed"):
-        return f"{errors[0].message}; ! shows where"
+        return plain(f"{errors[0].message}; ! shows where")
     if not session.plan.components:
         return "there is nothing to launch"
     return ""

@@ -269,10 +269,10 @@ class Edits:
             return None if answer is None else Rename(name, answer)
         if wanted == "share":
             now = "" if component.share is None else f"{component.share:g}"
-            question = "Its fraction of a device; `default` for the usual one:"
+            question = "Share of a device, such as 0.8, or default:"
             answer = await self.app.push_screen_wait(AskScreen("share", question, now))
             return None if answer is None else self._share(name, answer)
-        question = "Processes per device as `2x`, devices per process as `/2`:"
+        question = "Processes per device (2x), or devices per process (/2):"
         answer = await self.app.push_screen_wait(AskScreen("spread", question, "2x"))
         return None if answer is None else self._spread(name, answer)
 

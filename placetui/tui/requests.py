@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 from textual.app import App
 
 from placetui.observe.operations import Failure, Operation, Operations
+from placetui.placement.wording import plain
 
 Outcome: TypeAlias = "Mapping[str, Any] | Failure"
 Params = ParamSpec("Params")
@@ -74,7 +75,7 @@ class ClusterRequest:
 
 def failure_words(failure: Failure) -> str:
     """What went wrong, and what to do about it."""
-    return f"{failure.message} ({failure.hint})" if failure.hint else failure.message
+    return plain(f"{failure.message} ({failure.hint})" if failure.hint else failure.message)
 
 
 class HasApp(Protocol):

@@ -16,7 +16,7 @@ from aiohttp import web
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-REFUSAL = "placetui: open the address that `placetui serve` printed; it holds the token\n"
+REFUSAL = "placetui: open the address that placetui serve printed; it contains the token\n"
 
 HEADERS = {
     "Cache-Control": "no-store",

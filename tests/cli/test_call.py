@@ -21,7 +21,7 @@ def test_results_on_stdout_and_the_rest_on_stderr(capsys: pytest.CaptureFixture[
         "placetui call: actor:0 failed: OSError: full",
         "  | raise",
         "placetui call: no answer within 60 s from actor:2 and actor:3",
-        "  hint: `save` may still run there; wait longer with --timeout",
+        "  hint: save may still run there; wait longer with --timeout",
     ]
 
 

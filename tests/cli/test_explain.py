@@ -34,8 +34,8 @@ def test_a_rank_names_the_line_of_its_rule(file: str, capsys: pytest.CaptureFixt
     assert err == ""
     lines = out.splitlines()
     assert lines[0] == "rollout 2 is on node1 GPU 0-1"
-    assert lines[1] == f"  rule      `rollout: 0-3:0-1,8-11:2-3` at {file}:5:14"
-    assert lines[2] == "  segment   `8-11:2-3`: processes 2-3 over devices 8-11, 2 devices each"
+    assert lines[1] == f"  rule      rollout: 0-3:0-1,8-11:2-3 at {file}:5:14"
+    assert lines[2] == "  segment   8-11:2-3: processes 2-3 over devices 8-11, 2 devices each"
     assert "    CUDA_VISIBLE_DEVICES=0,1" in lines
 
 
@@ -67,7 +67,7 @@ def test_what_is_not_there_is_wrong_usage(file: str, capsys: pytest.CaptureFixtu
     assert main(["explain", file, "actr:3"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "did you mean `actor:3`?" in err
+    assert "did you mean actor:3?" in err
 
 
 def test_what_resolves_is_explained_in_spite_of_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,7 +78,7 @@ def test_what_resolves_is_explained_in_spite_of_problems(tmp_path: Path, capsys:
     assert out.startswith("rollout: 4 ranks on 2 nodes")
     assert "error[resource_out_of_range]" in err
     assert main(["explain", str(path), "actor:0"]) == 2
-    assert "`actor` could not be placed" in capsys.readouterr().err
+    assert "actor could not be placed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("what", ["rollout:2", "node0/gpu5", "node0", "rollout"])

@@ -52,7 +52,7 @@ def test_problems_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ((), "FILE is missing"),
         (("f.yaml", "--size", "big"), "expected columns x lines"),
         (("f.yaml", "--size", "10x2"), "from 20x5 to 500x200"),
-        (("f.yaml", "--theme", "placetui-drak"), "did you mean `placetui-dark`?"),
+        (("f.yaml", "--theme", "placetui-drak"), "did you mean placetui-dark?"),
         (("no-such-file.yaml",), "no-such-file.yaml"),
         ((str(SAMPLES / "collocated.yaml"), "-o", "/no/such/folder/x.svg"), "No such file"),
     ],

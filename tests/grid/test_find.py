@@ -89,7 +89,7 @@ def test_a_query_means_what_it_says(farm: Plan, query: str, expected: str, about
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("", "type a rank such as `actor 0`, a device such as `0/3`, a host name, or `free`"),
+        ("", "type a rank such as actor 0, a device such as 0/3, a host name, or free"),
         ("rollout 9", "rollout has ranks 0 to 2"),
         ("reward 1", "reward has rank 0 only"),
         ("0/9", "train-a.lab has GPUs 0 to 3"),

@@ -167,9 +167,9 @@ def test_a_rank_that_fails_is_named_and_the_other_has_its_result(one_node: TestC
 
 def test_what_is_not_there_is_a_sentence(one_node: TestCluster, job: dict[str, Any]) -> None:
     for arguments, says in (
-        (("call", "nobody", "actor", "save"), "there is no job `nobody`"),
-        (("call", "job", "critic", "save"), "`job` has no component `critic`"),
-        (("logs", "job", "actor:2"), "`actor` has no rank 2"),
+        (("call", "nobody", "actor", "save"), "there is no job nobody"),
+        (("call", "job", "critic", "save"), "job has no component critic"),
+        (("logs", "job", "actor:2"), "actor has no rank 2"),
     ):
         done = one_node.run(*arguments)
         assert (done.code, done.out) == (3, ""), done.err

@@ -163,13 +163,13 @@ async def test_a_bad_theme_file_gives_one_notice_and_the_default(desk: Desk) -> 
     (themes / "worse.yaml").write_text("[")
     async with desk.open("collocated", user_themes=themes, theme="placetui-dark") as seat:
         assert len(seat.toasts) == 1
-        assert "`primary: bleu` is not a colour" in seat.toasts[0]
+        assert "primary: bleu is not a colour" in seat.toasts[0]
         assert seat.app.theme == "placetui-dark"
 
 
 async def test_a_theme_that_is_not_there_gives_the_default(desk: Desk) -> None:
     async with desk.open("collocated", theme="[bold]nowhere[/]") as seat:
-        assert seat.toasts == ["there is no theme `[bold]nowhere[/]`"]
+        assert seat.toasts == ["there is no theme [bold]nowhere[/]"]
         assert seat.app.theme == "placetui-dark"
 
 

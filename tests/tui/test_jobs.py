@@ -242,7 +242,7 @@ async def test_a_job_without_a_plan_is_said(desk: Desk) -> None:
         await seat.press("J")
         await seat.sees("3 min")
         await seat.press("enter")
-        await seat.until(lambda: "the record of `conf` has no plan" in seat.toasts)
+        await seat.until(lambda: "the record of conf has no plan" in seat.toasts)
         assert seat.app.cluster.job == ""
 
 
@@ -290,7 +290,7 @@ async def test_a_job_can_be_stopped_from_the_list(desk: Desk) -> None:
         await seat.until(lambda: seat.shows(ConfirmScreen))
         await seat.write("conf")
         await seat.press("enter")
-        await seat.until(lambda: "there is no job `conf` (placetui ps lists them)" in seat.toasts)
+        await seat.until(lambda: "there is no job conf (placetui ps lists them)" in seat.toasts)
 
 
 # One rank

@@ -192,17 +192,17 @@ def test_a_session_with_the_simulated_cluster() -> None:
 def test_a_terminal_without_a_screen_is_told_so() -> None:
     with terminal(str(SAMPLE), TERM="dumb") as desk:
         assert desk.ends() == 2
-        desk.sees("placetui: TERM is `dumb`, a terminal without a screen", "hint: set TERM=xterm-256color")
+        desk.sees("placetui: TERM is dumb, a terminal without a screen", "hint: set TERM=xterm-256color")
         assert b"\x1b" not in desk.output
 
 
 @pytest.mark.parametrize(
-    ("theme", "hint"), [("placetui-drak", "did you mean `placetui-dark`?"), ("zz", "the themes are placetui-")]
+    ("theme", "hint"), [("placetui-drak", "did you mean placetui-dark?"), ("zz", "the themes are placetui-")]
 )
 def test_a_theme_that_is_not_there_is_told_before_anything_is_painted(theme: str, hint: str) -> None:
     with terminal(str(SAMPLE), "--theme", theme) as desk:
         assert desk.ends() == 2
-        desk.sees(f"placetui: there is no theme `{theme}`", hint)
+        desk.sees(f"placetui: there is no theme {theme}", hint)
         assert b"\x1b[?1049h" not in desk.output
 
 

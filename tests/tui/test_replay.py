@@ -148,7 +148,7 @@ async def test_action_seek(desk: Desk, world: World) -> None:
         await seat.press("enter")
         await at(seat, pictures[6])
         await seat.press("T", "x", "enter")
-        assert "`x` is no place in a recording" in seat.toasts[-1]
+        assert "x is no place in a recording" in seat.toasts[-1]
         assert seat.observation == replace(pictures[6], source="replay")
     async with desk.open("collocated", live=True) as seat:
         await seat.press("T")

@@ -96,7 +96,7 @@ def test_a_bad_theme_spares_the_others(tmp_path: Path) -> None:
     assert [theme.name for theme in themes] == [*OURS, "good"]
     assert [Path(problem.file).name for problem in problems] == ["bad.yaml", "folder.yaml", "worse.yml"]
     assert notice(problems) == (
-        "bad.yaml:2: `primary: bleu` is not a colour; and 2 more problems: see `placetui config validate`"
+        "bad.yaml:2: primary: bleu is not a colour; and 2 more problems: see placetui config validate"
     )
 
 

@@ -42,7 +42,7 @@ def test_what_would_keep_the_dashboard_from_opening_is_said_at_once(tmp_path: Pa
     assert "missing.yaml" in missing.stderr
     theme = run(SAMPLE, "--theme", "no-such-theme")
     assert theme.returncode == 2
-    assert "there is no theme `no-such-theme`" in theme.stderr
+    assert "there is no theme no-such-theme" in theme.stderr
     recording = run(SAMPLE, "--replay", str(tmp_path / "missing.rec"))
     assert recording.returncode == 2
     assert "missing.rec" in recording.stderr
@@ -65,8 +65,8 @@ def test_a_port_that_is_taken_is_a_sentence() -> None:
     ("more", "sentence"),
     [
         (["--port", "99999"], "cannot listen on port 99999"),
-        (["--host", "203.0.113.7"], "`203.0.113.7` is not an address of this machine"),
-        (["--host", "no.such.host.invalid"], "unknown host `no.such.host.invalid`"),
+        (["--host", "203.0.113.7"], "203.0.113.7 is not an address of this machine"),
+        (["--host", "no.such.host.invalid"], "unknown host no.such.host.invalid"),
     ],
 )
 def test_what_cannot_be_listened_on_is_a_sentence(more: list[str], sentence: str) -> None:

@@ -39,7 +39,7 @@ def _path() -> int:
     file = locations.config_file()
     print(file)
     if not file.exists():
-        print("this file does not exist yet: `placetui config print` prints one to start from", file=sys.stderr)
+        print("this file does not exist yet; create one with: placetui config print", file=sys.stderr)
     return exits.FINE
 
 

@@ -56,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
     behind = parser.add_mutually_exclusive_group()
     behind.add_argument("--demo", action="store_true", help="show a simulated cluster")
-    behind.add_argument("--replay", metavar="F", help="show a recording of `placetui top --record F`")
+    behind.add_argument("--replay", metavar="F", help="show a recording made with placetui top --record F")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -27,7 +27,7 @@ from placetui.cli.cluster import RUNTIME, add_address
 from placetui.cli.display import WaitingLine
 from placetui.cli.output import speaks_utf8
 from placetui.cli.versions import installed, versions
-from placetui.placement.wording import count
+from placetui.placement.wording import count, plain
 
 State: TypeAlias = Literal["fine", "warning", "problem"]
 
@@ -57,8 +57,8 @@ class Finding:
     def format(self) -> str:
         """One line, and the hint below it."""
         mark = {"fine": "fine", "warning": "warning:", "problem": "problem:"}[self.state]
-        below = f"\n{'':<10}  hint: {self.hint}" if self.hint else ""
-        return f"{mark:<9}{self.text}{below}"
+        below = f"\n{'':<10}  hint: {plain(self.hint)}" if self.hint else ""
+        return f"{mark:<9}{plain(self.text)}{below}"
 
     def to_dict(self) -> dict[str, str]:
         return {"topic": self.topic, "state": self.state, "text": self.text, "hint": self.hint}
@@ -146,7 +146,7 @@ def _colors(environment: Mapping[str, str]) -> Finding:
 def _clipboard(environment: Mapping[str, str]) -> Finding:
     """Copying goes through the terminal (OSC 52), and no terminal says whether it supports that."""
     if environment.get("TMUX"):
-        hint = "`tmux set -g set-clipboard on` enables it"
+        hint = "enable it with: tmux set -g set-clipboard on"
         return Finding("terminal", "fine", "copying (OSC 52) goes through tmux", hint)
     names = [environment.get(name, "").lower() for name in ("TERM_PROGRAM", "TERM")]
     known = any(name in text for text in names for name in CLIPBOARD) or "WT_SESSION" in environment
@@ -170,7 +170,7 @@ def config() -> Iterator[Finding]:
     else:
         _, problems = read_settings(file, actions=[action.id for action in ACTIONS])
         state: State = "problem" if problems else "fine"
-        hint = "`placetui config validate` lists them" if problems else ""
+        hint = "list them with: placetui config validate" if problems else ""
         yield Finding("config", state, f"{_home(file)}: {count(len(problems), 'problem')}", hint)
     yield _directory(locations.state_dir())
 
@@ -194,7 +194,7 @@ def themes() -> Iterator[Finding]:
     loaded, problems = load_themes(locations.themes_dir())
     if problems:
         text = f"{count(len(loaded), 'theme')}, and {count(len(problems), 'problem')}"
-        yield Finding("themes", "problem", text, "`placetui config validate` lists them")
+        yield Finding("themes", "problem", text, "list them with: placetui config validate")
     else:
         yield Finding("themes", "fine", count(len(loaded), "theme"))
 

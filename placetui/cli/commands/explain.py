@@ -12,7 +12,7 @@ from placetui.grid.marks import component_letters
 from placetui.placement.explain import Locate, explain
 from placetui.placement.names import UnknownName
 from placetui.placement.problems import Path, Span
-from placetui.placement.wording import clean
+from placetui.placement.wording import clean, plain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(answer.to_dict(), indent=2))
     else:
-        print("\n".join(map(clean, answer.lines())))
+        print("\n".join(clean(plain(line)) for line in answer.lines()))
     return exits.PROBLEMS if errors else exits.FINE
 
 

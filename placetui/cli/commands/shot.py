@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--press", metavar="KEY,...", default="", help="keys to press first, as in right,down,d")
     behind = parser.add_mutually_exclusive_group()
     behind.add_argument("--demo", action="store_true", help="with a simulated cluster")
-    behind.add_argument("--replay", metavar="F", help="with a recording of `placetui top --record F`, at its end")
+    behind.add_argument("--replay", metavar="F", help="show the end of a recording made with placetui top --record F")
     parser.add_argument("-o", "--output", metavar="X.svg", help="default: standard output")
 
 

@@ -29,7 +29,7 @@ from placetui.placement.environment import rank_environment
 from placetui.placement.plan import GPU, NODE, Device, Plan
 from placetui.placement.problems import Path, Problem
 from placetui.placement.topology import Node
-from placetui.placement.wording import count, kind_name
+from placetui.placement.wording import count, kind_name, plain
 
 COMPACT = 4
 """Lines of a compact inspection."""
@@ -209,8 +209,8 @@ def problem_lines(
     """All that is known of a problem: where a line of the text shows its beginning only."""
     flow = Flow(Pen(plan, ascii, measure), max(1, width))
     style = ERROR if problem.severity == "error" else WARNING
-    lines = flow.sentence(f"{problem.severity}[{problem.rule}]: {problem.message}", style)
-    return [*lines, *flow.sentence(f"hint: {problem.hint}", MUTED)] if problem.hint else lines
+    lines = flow.sentence(f"{problem.severity}[{problem.rule}]: {plain(problem.message)}", style)
+    return [*lines, *flow.sentence(f"hint: {plain(problem.hint)}", MUTED)] if problem.hint else lines
 
 
 def environment_lines(

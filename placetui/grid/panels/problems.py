@@ -10,6 +10,7 @@ from placetui.grid.pen import Pen
 from placetui.grid.tables.rows import Notice
 from placetui.observe.drift import Drift
 from placetui.placement.problems import Problem
+from placetui.placement.wording import plain
 
 DEADLY = ("dead_rank", "missing_rank")
 """Differences that are errors; all others are warnings."""
@@ -47,7 +48,7 @@ def _problem(pen: Pen, problem: Problem, width: int, most: int) -> Iterator[Line
     place = f"line {problem.line}" if problem.line else ""
     title = f"{problem.rule}" + (f"  {place}" if place else "")
     sign = pen.glyphs.states["dead"] if error else pen.glyphs.above
-    sentences = [one.replace("`", "") for one in (problem.message, problem.hint) if one]
+    sentences = [plain(one) for one in (problem.message, problem.hint) if one]
     yield from _block(pen, sign, title, sentences, error, width, most)
 
 

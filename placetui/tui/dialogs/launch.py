@@ -19,7 +19,7 @@ from textual.widgets import Static
 from placetui.grid import Pen, clean
 from placetui.grid.panels.launch import rank_bar, step_lines, waiting_lines
 from placetui.observe.operations import Failure
-from placetui.placement.wording import count, listing, share_figure
+from placetui.placement.wording import count, listing, plain, share_figure
 from placetui.tui.dialogs.choose import Answer, AnswerList
 from placetui.tui.dialogs.dialog import Dialog
 from placetui.tui.launch import Launch, gpu_text, worker_of
@@ -176,13 +176,13 @@ def _failure(launch: Launch, failure: Failure, ascii: bool) -> Iterator[Text | T
         yield Text("It was cancelled, and everything was taken back." if launch.confirmed else "It was cancelled.")
         return
     yield Text()
-    yield Text(clean(failure.message, ascii), "bold")
+    yield Text(clean(plain(failure.message), ascii), "bold")
     for line in failure.details.get("problems") or failure.details.get("traceback") or ():
         for part in str(line).splitlines():
-            yield Text(f"  | {clean(part, ascii)}", "dim")
+            yield Text(f"  | {clean(plain(part), ascii)}", "dim")
     yield from _table(("node", "lacks", "needed", "free", "held by"), _shortages(failure), ascii)
     if hint := failure.hint:
-        yield _hanging("hint: ", clean(hint, ascii))
+        yield _hanging("hint: ", clean(plain(hint), ascii))
     if not failure.details.get("lost") and not launch.dry_run:
         yield Text("Everything was taken back." if launch.confirmed else "Nothing was started.")
 

@@ -22,6 +22,7 @@ from placetui.frameworks.registry import frameworks
 from placetui.grid import Drawing, to_text
 from placetui.placement.config.settings_section import MOST_GPUS, MOST_NODES
 from placetui.placement.edits import Refusal
+from placetui.placement.wording import plain
 from placetui.tui.background import in_thread
 from placetui.tui.dialogs.dialog import Dialog
 from placetui.tui.session import Session
@@ -130,7 +131,7 @@ class NewFileScreen(Dialog[NewFile | None]):
         self.query_one("#advice", Static).update(Content(ADVICE[self._layout]))
         preview, text = self.query_one("#preview", Static), self._text()
         if isinstance(text, Refusal):
-            preview.update(f"{text.reason}\n{text.hint}".strip())
+            preview.update(plain(f"{text.reason}\n{text.hint}").strip())
             return
         width = max(40, preview.size.width or self.size.width * 8 // 10)
         grid = await in_thread(lambda: self._grid(text, width), "preview")

@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from placetui.grid import clean
 from placetui.observe.operations import Failure
-from placetui.placement.wording import count, ranges
+from placetui.placement.wording import count, plain, ranges
 from placetui.tui.dialogs.dialog import Dialog
 from placetui.tui.requests import ClusterRequest
 
@@ -116,7 +116,7 @@ class ResultsScreen(Dialog[None]):
             how = "no answer from" if outcome is not None else "waiting for"
             text.append(f", {how} {count(len(self._waiting), 'rank')}: {ranks}")
         if isinstance(outcome, Failure) and not outcome.interrupted:
-            text.append(f"\n{clean(outcome.message, self._ascii)}")
+            text.append(f"\n{clean(plain(outcome.message), self._ascii)}")
             if outcome.hint:
-                text.append(f"\nhint: {clean(outcome.hint, self._ascii)}")
+                text.append(f"\nhint: {clean(plain(outcome.hint), self._ascii)}")
         return text

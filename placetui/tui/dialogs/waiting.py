@@ -9,6 +9,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from placetui.observe.ports import Status
+from placetui.placement.wording import plain
 
 
 class WaitingScreen(Screen[None]):
@@ -23,4 +24,4 @@ class WaitingScreen(Screen[None]):
     def say(self, status: Status) -> None:
         """How the link is."""
         if status.message:
-            self.query_one("#waiting", Static).update(Content(f"{status.link}: {status.message}"))
+            self.query_one("#waiting", Static).update(Content(plain(f"{status.link}: {status.message}")))

@@ -19,7 +19,7 @@ from placetui.grid import Drawing, Line, Run, clean
 from placetui.grid.look.style import BODY, ERROR, MUTED, NAME, WARNING
 from placetui.placement.config.settings_section import MOST_GPUS, MOST_NODES
 from placetui.placement.diff import diff_plans, difference_lines
-from placetui.placement.wording import count
+from placetui.placement.wording import count, plain
 from placetui.tui.background import in_thread
 from placetui.tui.dialogs.dialog import Dialog
 from placetui.tui.session import Session
@@ -129,7 +129,7 @@ class WhatIfScreen(Dialog[WhatIf | None]):
         lines: list[Line] = []
         for problem in after.problems[:2]:
             style = ERROR if problem.severity == "error" else WARNING
-            lines.append((Run(clean(problem.message, self._ascii), style),))
+            lines.append((Run(clean(plain(problem.message), self._ascii), style),))
         parts = [(figures["stays"], "stay"), (figures["moves"], "move"), (figures["appears"], "appear")]
         parts.append((figures["vanishes"], "go"))
         lines.append(tuple(run for number, word in parts for run in (Run(f"{number} ", NAME), Run(f"{word}  ", MUTED))))

@@ -16,6 +16,7 @@ from textual.widgets import TextArea
 from placetui.document.splice import apply, difference
 from placetui.grid import clean
 from placetui.placement.problems import Problem
+from placetui.placement.wording import plain
 from placetui.tui.live import LivePicture
 from placetui.tui.messages import SelectionChanged, TextTyped
 from placetui.tui.selection import Selection
@@ -116,7 +117,7 @@ class FilePane(TextArea):
         return line
 
     def _note(self, problem: Problem) -> str:
-        return f"   {self._arrow} {problem.severity}[{problem.rule}]: {clean(problem.message)}"
+        return f"   {self._arrow} {problem.severity}[{problem.rule}]: {clean(plain(problem.message))}"
 
     def _refresh_size(self) -> None:
         """Room for the longest line and the note behind it."""

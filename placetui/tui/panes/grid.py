@@ -20,7 +20,7 @@ from textual.strip import Strip
 from placetui.grid import DENSITIES, METRICS, CursorMark, Density, Drawing, HeatMetric, Line, Place
 from placetui.grid.find import ORDERS, Hits, Order, find, matching_nodes, order_nodes
 from placetui.placement.plan import GPU
-from placetui.placement.wording import count
+from placetui.placement.wording import count, plain
 from placetui.tui.actions import bindings
 from placetui.tui.live import LivePicture, changed_between
 from placetui.tui.messages import HitShown, JumpToRule, SelectionChanged
@@ -506,7 +506,7 @@ class GridPane(ScrollView, can_focus=True):
         if not query.strip():
             hits = NO_HITS
         self.look = replace(self.look, hits=NO_HITS if hits.message else hits, at=-1)
-        return hits.message or (count(len(hits.stops()), "hit") if hits.query else "")
+        return plain(hits.message) or (count(len(hits.stops()), "hit") if hits.query else "")
 
     def search(self, query: str) -> None:
         """Go where a query leads."""

@@ -24,7 +24,7 @@ from placetui.grid.tables.filters import Filter, FilterError, read_filter
 from placetui.grid.tables.rows import LARGEST_FIRST, ORDERS, Sorting, TableName, key_of
 from placetui.observe.events import EventLog
 from placetui.observe.rows import TableRows
-from placetui.placement.wording import count
+from placetui.placement.wording import count, plain
 from placetui.tui.actions import bindings
 from placetui.tui.live import LivePicture
 from placetui.tui.messages import RowChosen, SelectionChanged
@@ -201,7 +201,7 @@ class TablePane(ScrollView, can_focus=True):
         if self.picture.observation is None and not total:
             return "there is no live picture: no cluster is attached"
         if total:
-            return f"nothing matches `{self._looking.filter.text}`: escape clears it"
+            return f"nothing matches {self._looking.filter.text}; escape: clear the filter"
         if self.table == "drift" and self.picture.session.pictured:
             return "no drift: the plan is what is seen, as it is"
         return NOTHING[self.table]
@@ -229,7 +229,7 @@ class TablePane(ScrollView, can_focus=True):
             try:
                 wanted = read_filter(text, self.table, self.picture.plan if self.picture else None)
             except FilterError as problem:
-                return clean(str(problem), self._ascii)
+                return clean(plain(str(problem)), self._ascii)
             self.looking[self.table] = replace(looking, filter=wanted)
             self.fill()
         return count(len(self.content.rows), "row") if self.content is not None else ""

@@ -17,7 +17,7 @@ from placetui import resources
 from placetui.document import Document, DocumentError
 from placetui.placement.problems import Path as YamlPath
 from placetui.placement.problems import Problem
-from placetui.placement.wording import count, listing
+from placetui.placement.wording import count, listing, plain
 from placetui.tui.themes.colors import VARIABLES, variable_defaults
 from placetui.tui.themes.palette import GridPalette
 
@@ -70,7 +70,7 @@ def notice(problems: Iterable[Problem]) -> str:
     first, others = found[0], len(found) - 1
     place = ":".join(str(part) for part in (Path(first.file).name, first.line) if part not in ("", None))
     more = f"; and {count(others, 'more problem')}: see `placetui config validate`" if others else ""
-    return f"{place}: {first.message}{more}" if place else f"{first.message}{more}"
+    return plain(f"{place}: {first.message}{more}" if place else f"{first.message}{more}")
 
 
 def read_theme(path: Path, *, tried: bool = True) -> tuple[Theme | None, list[Problem]]:

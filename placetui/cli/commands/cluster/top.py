@@ -228,7 +228,7 @@ def _open_source(args: argparse.Namespace, planned: PlannedFile | None) -> Itera
             else:
                 job = args.job or ""
                 if job and job not in [str(one["name"]) for one in found["jobs"]]:
-                    print(f"note: there is no job `{job}` on {found['address']}", file=sys.stderr)
+                    print(f"note: there is no job {job} on {found['address']}", file=sys.stderr)
                 yield ray_source(
                     child.bridge,
                     str(found["address"]),

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--wait-for-nodes", type=seconds, metavar="S", help="request missing nodes of the autoscaler, and wait for them"
     )
     parser.add_argument(
-        "--working-dir", metavar="D", help="code for all ranks: a directory, or what `working_dir` of Ray may be"
+        "--working-dir", metavar="D", help="code for all ranks: a directory, or a URI that Ray accepts as working_dir"
     )
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each step")
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
