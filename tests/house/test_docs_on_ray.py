@@ -191,8 +191,11 @@ def reader(cluster: TestCluster, tmp_path: Path) -> Iterator[Reader]:
 
 def test_readme(reader: Reader) -> None:
     reader.write("sample_configs/collocated.yaml", PLAN)
-    (said,) = reader.read("README.md").values()
-    assert f"job collocated: {GPUS + 2} ranks alive" in said
+    said = reader.read("README.md")
+    assert (
+        f"job collocated: {GPUS + 2} ranks alive" in said["placetui up sample_configs/collocated.yaml --address local"]
+    )
+    assert "placetui --demo" in said
 
 
 def test_tutorial(reader: Reader) -> None:
@@ -215,11 +218,11 @@ def test_launching(reader: Reader) -> None:
     assert not reader.cluster.jobs()
 
 
-def test_live(reader: Reader, driver: StandIn) -> None:
+def test_watching(reader: Reader, driver: StandIn) -> None:
     reader.write("FILE", PLAN)
     reader.run("placetui up FILE --yes")
     driver.configure(f"count = {GPUS}\n[gpu 1]\nused = 3G\n")
-    said = reader.read("docs/live.md")
+    said = reader.read("docs/watching.md")
     assert "3.0/" in said["placetui top --once"]
     assert "no drift from FILE" in said["placetui top FILE --once"]
     assert (reader.folder / "F").stat().st_size

@@ -102,16 +102,15 @@ def test_the_readme_shows_what_its_commands_print() -> None:
         assert done.stdout + done.stderr == output
 
 
-def test_the_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(ROOT)
-    [block] = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    exec(compile(block, "README.md", "exec"), {})
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == "actor 0 0 ['0']"
-    assert printed[-1].startswith("resource_out_of_range ")
-
-
 def test_links_between_documents_lead_somewhere() -> None:
-    for path in DOCUMENTS:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
-            assert (path.parent / target).exists(), f"{path.name}: {target}"
+    for path in [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:
+        for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)", path.read_text()):
+            page = path.parent / target if target else path
+            assert page.exists(), f"{path.name}: {target}"
+            assert not anchor or anchor in anchors(page), f"{path.name}: {target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """What links to a heading of a page are called, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
