@@ -107,6 +107,24 @@ def test_words_as_a_shell_sees_them(text: str, expected: list[list[str]]) -> Non
         "run $(if [ 2 -gt 1 ]; then echo big; else echo small; fi) $([ 1 = 2 ] && echo yes || echo no)",
         "f() { return 1; }\nif f; then run a; else run b; fi",
         "if [[ a1 =~ ^[a-z0-9]+$ && b != x* ]]; then run matches; fi",
+        """run ${X:-'a b'} "${X:-'a b'}" ${X:-"a b" c} "${X:-"it's"}" ${X:-{a}} "${X:-{\\"k\\": 1}}" """,
+        'X=a; run ${X:+\'q r\'} "${X:+\'q r\'}" ${X:+"q r" s} "${B:+y}" ${B+set}',
+        "N=3; run $[N*2] $((010 + 0x10)) $((2#101)) $((N ** 2)) $(( (1 + 2) * N ))",
+        "HOME=/h; X=~/m:~/n; run ~ ~/x a~ '~' $X P=~/q --p=~/q",
+        "run $'a\\x41\\101' `echo \\`echo b\\`` $(echo 'it)' # it's\n)",
+        'A=(x y); A=z; A+=w; A[0]+=k; run "${A[@]}"; IFS=,; run "${A[*]}" ${#A[0]}',
+        'X=a:b::c; IFS=:; run $X; A=($X); run ${#A[@]} "${A[*]}"',
+        'X=abcabc; run ${X//b/x} ${X/#a/x} ${X/%c/y} ${X//[ab]/z} ${X/b} ${X: -2} ${X:1:-1} ${X#"[a]"}',
+        "run {a..c} {01..03} {1..10..3} {x,{y,z}} a{,b} {1}",
+        "for i in 1 2; do for j in a b; do break 2; done; run never; done; run end",
+        "[[ 8 -eq 010 && 3+1 -eq 4 ]] && run double; [ 8 -eq 010 ] || run single",
+        "case 7b in [[:digit:]]*) run digit ;; *) run other ;; esac; [[ x == @(x|y) ]] && run alternative",
+        "set -e\nfalse || run a\nif false; then run b; fi\n[ 1 = 2 ] && run c\nrun d\nfalse\nrun never",
+        "f() { X=$1; }; X=1; X=5 f 2; run $X; X=7 eval 'run $X'; run $X",
+        "while read -r k v; do run $k \"$v\"; done <<< $'a 1 2\\nb 3'",
+        'X=$(cat <<END\na $((1 + 1)) "b"\nEND\n); run "$X"; { echo log; } >&2; run $( { echo log; } >&2; echo 5)',
+        'set a b; run $# "${@: -1}" ${3-none}; shift 3; run $1',
+        "f() { local -n r=$1; r=5; }; X=1; f X; declare -i N=3+4; N+=1; run $X $N",
     ],
 )
 def test_the_same_words_as_from_bash(script: str) -> None:
@@ -218,6 +236,26 @@ def test_a_condition_that_cannot_be_decided_takes_no_branch() -> None:
 @pytest.mark.parametrize("given", [{"environment": {"MODEL": "small"}}, {"fixed": {"MODEL": "small"}}])
 def test_a_variable_of_the_caller_decides_it(given: Mapping[str, Mapping[str, str]]) -> None:
     assert run_of(CHOICE, **given).words == ("run", "--nodes", "6")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "f() { if [ -f x ]; then N=1; return; fi; N=2; }\nf\nrun $N",
+        "for i in 1 2 3; do [ -f $i ] && break; N=$i; done\nrun $N",
+        "for i in 1 2 3; do if [ -f $i ]; then continue; fi; N=$i; done\nrun $N",
+        "N=0\nfor i in $LIST; do N=$((N + 1)); done\nrun $N",
+        "if [ -f x ]; then set -- 1; else set -- 2; fi\nrun $1",
+        "N=$(if [ -f x ]; then echo 1; else echo 2; fi)\nrun $N",
+        "f() { N=1; }\nif [ -f x ]; then f() { N=2; }; fi\nf\nrun $N",
+        "A=(1)\nif [ -f x ]; then A+=(2); fi\nA+=(3)\nrun ${A[1]}",
+        "N=(/data/*.json)\nrun $N",
+        "[ -z ${HOSTNAME:-x} ] && N=1 || N=2\nrun $N",
+        "N=4; A=(1 2); unset 'A[0]'\nrun ${A[0]}",
+    ],
+)
+def test_no_branch_is_taken_silently(script: str) -> None:
+    assert isinstance(run_of(script).words[1], Unknown)
 
 
 def test_the_script_overrides_the_environment_but_not_what_is_fixed() -> None:

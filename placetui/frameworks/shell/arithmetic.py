@@ -8,13 +8,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 Tree: TypeAlias = tuple[Any, ...]
+LookUp: TypeAlias = Callable[[str, int | None], str | None]
+Assign: TypeAlias = Callable[[str, int | None, str], None]
 
 _TOKEN = re.compile(
     r"\s*(?:(\d+#\w+|0[xX][0-9a-fA-F]+|\d+)|([A-Za-z_]\w*)"
-    r"|(\*\*|<<=|>>=|\+\+|--|&&|\|\||<<|>>|[-+*/%&|^]=|[<>=!]=|[-+*/%<>=!~?:(),&|^]))"
+    r"|(\*\*|<<=|>>=|\+\+|--|&&|\|\||<<|>>|[-+*/%&|^]=|[<>=!]=|[-+*/%<>=!~?:(),&|^\[\]]))"
 )
 _MOST_DEPTH = 60
-_MOST_BITS = 64
+_MOST_BITS = 63
 
 
 class NotKnownError(Exception):
@@ -39,6 +41,12 @@ def _shift(left: int, right: int) -> int:
     return left << right
 
 
+def _shift_right(left: int, right: int) -> int:
+    if not 0 <= right < _MOST_BITS:
+        raise ValueError
+    return left >> right
+
+
 _BINARY: Mapping[str, tuple[int, Callable[[int, int], int]]] = {
     "|": (3, operator.or_),
     "^": (4, operator.xor),
@@ -50,7 +58,7 @@ _BINARY: Mapping[str, tuple[int, Callable[[int, int], int]]] = {
     ">": (7, operator.gt),
     ">=": (7, operator.ge),
     "<<": (8, _shift),
-    ">>": (8, lambda left, right: left >> max(0, min(right, _MOST_BITS))),
+    ">>": (8, _shift_right),
     "+": (9, operator.add),
     "-": (9, operator.sub),
     "*": (10, operator.mul),
@@ -69,13 +77,13 @@ _UNARY: Mapping[str, Callable[[int], int]] = {
 }
 
 
-def evaluate(text: str, look_up: Callable[[str], str | None], assign: Callable[[str, str], None]) -> int:
+def evaluate(text: str, look_up: LookUp, assign: Assign) -> int:
     """The value of an expression.
 
     Args:
         text: the expression, `$` already expanded.
-        look_up: gives the value of a variable, None if it is not known.
-        assign: is called for `X=1`, `X+=1`, `X++`.
+        look_up: gives the value of a variable or of an element of it, None if it is not known.
+        assign: is called for `X=1`, `X+=1`, `X++`, `A[1]=2`.
 
     Raises:
         NotKnownError: a variable has no known value.
@@ -134,7 +142,7 @@ class _Parser:
                 raise ValueError
             self._index += 1
             right = self._assignment()
-            left = ("assign", left[1], right if sign == "=" else ("binary", sign[:-1], left, right))
+            left = ("assign", left, right if sign == "=" else ("binary", sign[:-1], left, right))
         self._depth -= 1
         return left
 
@@ -168,15 +176,15 @@ class _Parser:
         if kind == "number":
             tree = ("number", _number(text))
         elif kind == "name":
-            tree = ("name", text)
+            tree = ("name", text, self._element())
             if self._sign() in ("++", "--"):
-                tree = ("after", text, 1 if self._sign() == "++" else -1)
+                tree = ("after", tree, 1 if self._sign() == "++" else -1)
                 self._index += 1
         elif text in ("++", "--"):
             target = self._unary()
             if target[0] != "name":
                 raise ValueError
-            tree = ("assign", target[1], ("binary", text[0], target, ("number", 1)))
+            tree = ("assign", target, ("binary", text[0], target, ("number", 1)))
         elif text == "(":
             tree = self._comma()
             self._take(")")
@@ -187,9 +195,18 @@ class _Parser:
         self._depth -= 1
         return tree
 
+    def _element(self) -> Tree | None:
+        """The position in brackets behind the name of an array."""
+        if self._sign() != "[":
+            return None
+        self._index += 1
+        tree = self._comma()
+        self._take("]")
+        return tree
+
 
 class _Evaluation:
-    def __init__(self, look_up: Callable[[str], str | None], assign: Callable[[str, str], None]) -> None:
+    def __init__(self, look_up: LookUp, assign: Assign) -> None:
         self._look_up = look_up
         self._assign = assign
         self._depth = 0
@@ -199,14 +216,12 @@ class _Evaluation:
         if kind == "number":
             return int(tree[1])
         if kind == "name":
-            return self._variable(tree[1])
-        if kind == "assign":
-            found = self.value(tree[2])
-            self._assign(tree[1], str(found))
-            return found
-        if kind == "after":
-            found = self._variable(tree[1])
-            self._assign(tree[1], str(found + tree[2]))
+            return self._variable(tree)
+        if kind in ("assign", "after"):
+            found = self.value(tree[2]) if kind == "assign" else self._variable(tree[1])
+            _, name, index = tree[1]
+            position = None if index is None else self.value(index)
+            self._assign(name, position, str(found + (tree[2] if kind == "after" else 0)))
             return found
         if kind == "unary":
             return _UNARY[tree[1]](self.value(tree[2]))
@@ -225,8 +240,9 @@ class _Evaluation:
             raise OverflowError
         return found
 
-    def _variable(self, name: str) -> int:
-        text = self._look_up(name)
+    def _variable(self, tree: Tree) -> int:
+        _, name, index = tree
+        text = self._look_up(name, None if index is None else self.value(index))
         if text is None:
             raise NotKnownError(name)
         self._depth += 1

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
-from fnmatch import fnmatchcase
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
 
-from placetui.frameworks.shell.syntax import Word
-from placetui.frameworks.shell.values import Unknown
+from placetui.frameworks.shell.expansion import Expander
+from placetui.frameworks.shell.syntax import Word, WordPart
+from placetui.frameworks.shell.values import Unknown, is_unknown
 
 _NUMERIC: Mapping[str, Callable[[int, int], bool]] = {
     "-eq": operator.eq,
@@ -19,53 +18,68 @@ _NUMERIC: Mapping[str, Callable[[int, int], bool]] = {
     "-gt": operator.gt,
     "-ge": operator.ge,
 }
+_BINARY = frozenset({"=", "==", "!=", "<", ">", "=~", "-nt", "-ot", "-ef", *_NUMERIC})
+_UNARY = re.compile("-[a-zA-Z]")
+_NUMBER = re.compile(r"\s*([+-]?\d{1,18})\s*")
+_COMPARABLE = re.compile(r"[0-9a-z]*")
+"""Texts whose order is the same in every language."""
 
 _SIMPLE_EXPRESSION = re.compile(r"\^?(?:\[[\w-]+\]|\w)+[+*]?\$?")
 """A regular expression that Python reads as a shell does, and that cannot take long."""
 
 
-class Variables(Protocol):
-    """What a condition asks of the shell around it."""
-
-    def text(self, word: Word) -> str: ...
-
-    def is_set(self, name: str) -> bool: ...
-
-    def depends_on(self, value: Unknown) -> None:
-        """The condition cannot be decided without knowing the value."""
-
-
-def matches(text: str, pattern: Word, variables: Variables) -> bool | None:
-    """Whether a text is as a pattern says; quoted parts of the pattern stand for themselves."""
-    made = ""
-    for part in pattern.parts:
-        piece = variables.text(Word((part,)))
-        if isinstance(piece, Unknown):
-            variables.depends_on(piece)
-            return None
-        made += re.sub(r"([*?\[])", r"[\1]", piece) if part.quoted else piece.replace("[^", "[!")
-    return fnmatchcase(text, made)
-
-
 class Test:
     """A condition; its result is None where it cannot be decided."""
 
-    def __init__(self, variables: Variables, words: list[Word], name: str) -> None:
-        self._variables = variables
+    def __init__(self, shell: Expander, words: Sequence[Word], name: str) -> None:
+        self._shell = shell
         self._double = name == "[["
-        self._words = words[:-1] if name != "test" else words
+        self._words = list(words[:-1] if name != "test" else words)
         self._index = 0
 
     def result(self) -> bool | None:
-        found = self._or()
-        return found if self._index >= len(self._words) else None
+        if self._double:
+            found = self._or()
+            return found if self._index >= len(self._words) else None
+        return self._single()
+
+    def _single(self) -> bool | None:
+        """Of `[ … ]`, in which words are split first, and their number decides what they mean."""
+        kept: list[Word] = []
+        fields: list[str] = []
+        loose = False
+        for word in self._words:
+            found = self._shell.expand([word])
+            alone = fields == ["-n"] and len(self._words) == 2 and not word.parts[0].quoted
+            if alone and found and isinstance(found[0], Unknown) and self._is_unset(word, found[0]):
+                return True  # nothing is left of it: `[ -n ]`
+            if len(found) > 1:
+                return None if is_unknown(found) else False  # too many arguments
+            fields += found
+            loose |= is_unknown(found) and not all(part.quoted for part in word.parts)
+            if found:
+                known = Word((WordPart("text", found[0], word.bare is None),), word.line)
+                kept.append(word if isinstance(found[0], Unknown) else known)
+        self._words = kept
+        if len(fields) < 2:
+            return self._not_empty(kept[0], fields[0]) if fields else False
+        if len(fields) == 3 and fields[1] in _BINARY:
+            return self._binary(kept[0], fields[1], kept[2])
+        if len(fields) == 2 and fields[0] != "!" and not _UNARY.fullmatch(fields[0]):
+            return False  # an operand is missing: the shell complains, and goes on
+        if loose and len(fields) > 3:
+            return None
+        result = self._or()
+        if self._index >= len(self._words):
+            return result
+        return None if is_unknown(fields) else False
 
     def _next(self) -> str | None:
         return self._words[self._index].bare if self._index < len(self._words) else None
 
     def _or(self) -> bool | None:
         found = self._and()
-        while self._next() in ("||", "-o"):
+        while self._next() == ("||" if self._double else "-o"):
             self._index += 1
             other = self._and()
             found = True if found or other else None if None in (found, other) else False
@@ -73,7 +87,7 @@ class Test:
 
     def _and(self) -> bool | None:
         found = self._not()
-        while self._next() in ("&&", "-a"):
+        while self._next() == ("&&" if self._double else "-a"):
             self._index += 1
             other = self._not()
             found = False if False in (found, other) else None if None in (found, other) else True
@@ -96,53 +110,79 @@ class Test:
         if not words:
             return False
         first = words[0].bare
-        if first is not None and re.fullmatch("-[a-zA-Z]", first) and len(words) > 1:
+        sign = words[1].source if len(words) > 2 else ""
+        if sign in _BINARY:
+            self._index += 3
+            return self._binary(words[0], sign, words[2])
+        if first is not None and _UNARY.fullmatch(first) and len(words) > 1:
             self._index += 2
             return self._unary(first, words[1])
-        if len(words) > 2 and words[1].bare not in ("&&", "||", "-a", "-o", ")", None):
-            self._index += 3
-            return self._binary(words[0], words[1].source, words[2])
         self._index += 1
         return self._unary("-n", words[0])
 
     def _unary(self, option: str, word: Word) -> bool | None:
         if option == "-v":
-            return self._variables.is_set(word.source)
+            return self._shell.is_set(word.source) if word.source.isidentifier() else None
         if option not in ("-z", "-n"):
             return None  # on files and terminals
-        text: str = self._variables.text(word)
-        if isinstance(text, Unknown):
-            # A variable that the script does not set counts as unset.
-            unset = len(word.parts) == 1 and all(
-                re.match(r"[A-Za-z_]", name) and not self._variables.is_set(name) for name in text.variables
-            )
-            if unset and text.variables:
-                return option == "-z"
-            self._variables.depends_on(text)
-            return None
-        return (text == "") == (option == "-z")
+        full = self._not_empty(word, self._shell.text(word))
+        return None if full is None else full is (option == "-n")
+
+    def _not_empty(self, word: Word, text: str) -> bool | None:
+        if not isinstance(text, Unknown):
+            return text != ""
+        if any(part.kind == "text" and part.text for part in word.parts):
+            return True
+        if self._is_unset(word, text):
+            return False
+        self._shell.depends_on(text)
+        return None
+
+    def _is_unset(self, word: Word, text: Unknown) -> bool:
+        """Whether it is a variable that the script does not set: it counts as unset."""
+        names = text.variables
+        # Without quotes nothing is left of it: a longer condition then means something else.
+        fits = self._double or word.parts[0].quoted or len(self._words) < 3 or self._words[0].bare == "!"
+        value = word.parts[0].kind == "variable" and not word.parts[0].text.startswith(("${#", "${!"))
+        return (
+            len(word.parts) == 1
+            and value
+            and fits
+            and bool(names)
+            and all(re.match(r"[A-Za-z_]", name) and not self._shell.is_set(name) for name in names)
+        )
 
     def _binary(self, left: Word, sign: str, right: Word) -> bool | None:
-        one = self._variables.text(left)
+        one = self._shell.text(left)
         pattern = sign in ("=", "==", "!=") and self._double
-        other = "" if pattern else self._variables.text(right)
+        other = "" if pattern else self._shell.text(right)
         for side in (one, other):
             if isinstance(side, Unknown):
-                self._variables.depends_on(side)
+                self._shell.depends_on(side)
         if isinstance(one, Unknown) or isinstance(other, Unknown):
             return None
         if pattern:
-            same = matches(one, right, self._variables)
+            found = self._shell.pattern(right)
+            same = None if found is None else found.matches(one)
             return None if same is None else same is (sign != "!=")
         if sign in _NUMERIC:
-            try:
-                return _NUMERIC[sign](int(one), int(other))
-            except ValueError:
-                return None
+            return self._compare(sign, one, other)
         if sign in ("=", "==", "!="):
             return (one == other) is (sign != "!=")
-        if sign in ("<", ">"):
+        if sign in ("<", ">") and _COMPARABLE.fullmatch(one) and _COMPARABLE.fullmatch(other):
             return one < other if sign == "<" else one > other
-        if sign == "=~" and _SIMPLE_EXPRESSION.fullmatch(other):
-            return re.search(other, one) is not None
+        quoted = any(part.quoted for part in right.parts)
+        if sign == "=~" and self._double and not quoted and _SIMPLE_EXPRESSION.fullmatch(other):
+            self._shell.state.variables["BASH_REMATCH"] = [Unknown("$BASH_REMATCH", ("BASH_REMATCH",))]
+            flags = re.IGNORECASE if "nocasematch" in self._shell.state.options else 0
+            return re.search(other, one, flags) is not None
         return None
+
+    def _compare(self, sign: str, one: str, other: str) -> bool | None:
+        if self._double:
+            values = [self._shell.arithmetic(one), self._shell.arithmetic(other)]
+            return None if is_unknown(values) else _NUMERIC[sign](int(values[0]), int(values[1]))
+        numbers = [_NUMBER.fullmatch(one), _NUMBER.fullmatch(other)]
+        if None in numbers:
+            return False  # the shell complains, and goes on
+        return _NUMERIC[sign](*(int(found[1]) for found in numbers if found is not None))

@@ -1,25 +1,26 @@
 """Follows a script without running it: which commands it would start, and with which words.
 
-What only running would tell (`$(nvidia-smi -L)`, a variable of the caller, a condition on either) is `Unknown`, as is
-what depends on it. A variable that the script does not set counts as unset where the script provides for that:
-`${GPUS:-8}`, `[ -z "$GPUS" ]`. Arguments of the script that nobody gave count as none in a loop over them.
+A condition that only running would decide is followed into each branch; what the branches leave different is not known
+afterwards. Arguments of the script that nobody gave count as none in a loop over them.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from itertools import zip_longest
+from typing import NamedTuple
 
-from placetui.frameworks.shell.arithmetic import NotKnownError, evaluate
-from placetui.frameworks.shell.conditions import Test, matches
+from placetui.frameworks.shell.conditions import Test
+from placetui.frameworks.shell.expansion import Expander, with_braces
+from placetui.frameworks.shell.state import State, merge
 from placetui.frameworks.shell.syntax import (
     DECLARING,
     AndOr,
+    Arithmetic,
     Assignment,
     Block,
     Case,
@@ -28,6 +29,8 @@ from placetui.frameworks.shell.syntax import (
     If,
     Node,
     Pipeline,
+    Redirect,
+    Redirected,
     ShellSyntaxError,
     Simple,
     While,
@@ -37,23 +40,10 @@ from placetui.frameworks.shell.syntax import (
     parse_word,
 )
 from placetui.frameworks.shell.utilities import formatted, printed
-from placetui.frameworks.shell.values import (
-    SETTING,
-    Origin,
-    ScriptLine,
-    Traced,
-    Undecided,
-    Unknown,
-    is_unknown,
-    joined,
-    placed,
-)
+from placetui.frameworks.shell.values import SETTING, ScriptLine, Traced, Undecided, Unknown, is_unknown, joined
 
 _MOST_STEPS = 20_000
 _MOST_CALLS = 20
-_MOST_CHARACTERS = 1_000_000
-"""Of all words that expansions make: a few lines can ask for billions."""
-
 _MOST_ROUNDS = 50
 """Of a loop that does not end by itself."""
 
@@ -64,9 +54,7 @@ _SILENT = frozenset("cd export local declare mkdir set shift sleep read unset tr
 """Commands that print nothing."""
 
 _SHELLS = frozenset({"bash", "sh"})
-_PARAMETER = re.compile(r"\$\{([#!]?)(\w+|[@*#?$!-])(?:\[([^\]]*)\])?(.*)\}", re.DOTALL)
-_SUBSTITUTE = re.compile(r":?[-=+?]|##?|%%?|//?|\^\^?|,,?|:")
-_BRACES = re.compile(r"\{([^{}\s]*(?:,|\.\.)[^{}\s]*)\}")
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _KEYED = re.compile(r"\[([^\]]*)\]=(.*)", re.DOTALL)
 
 
@@ -124,18 +112,17 @@ def read_script(
         ShellSyntaxError: a quote or a block is not closed.
     """
     given = {name: Traced(value, ScriptLine(SETTING, 0)) for name, value in (fixed or {}).items()}
-    state = _Evaluator(given, load)
-    state.variables = {name: [value] for name, value in {**(environment or {}), **given}.items()}
-    state.parameters = None if parameters is None else list(parameters)
+    found = _Evaluator(given, load, path)
+    found.words.state.variables = {name: [value] for name, value in {**(environment or {}), **given}.items()}
+    found.words.state.parameters = None if parameters is None else list(parameters)
     if path:
-        state.variables.setdefault("BASH_SOURCE", [path])
-        state.script = path
+        found.words.state.variables.setdefault("BASH_SOURCE", [path])
     try:
         with suppress(_Exit, _Return, _Break):
-            state.run(parse(text) if isinstance(text, str) else _simple_command(text))
+            found.run(parse(text) if isinstance(text, str) else _simple_command(text))
     except RecursionError:
         raise ShellSyntaxError("the script is nested too deeply to follow") from None
-    return Script(tuple(state.commands), state.undecided, state.files, tuple(state.missing))
+    return Script(tuple(found.commands), found.words.undecided, found.state.files, tuple(found.missing))
 
 
 def _simple_command(words: Sequence[str]) -> Simple:
@@ -150,64 +137,63 @@ def _split_word(word: str) -> Word:
     return Word((WordPart("text", word, True),))
 
 
-class _Exit(Exception):
+class _Left(Exception):
+    """Something is left before its end."""
+
+
+class _Exit(_Left):
     """The script ends here."""
 
 
-class _Return(Exception):
-    """A function ends here, with the status that is its argument."""
+class _Return(_Left):
+    """A function or a sourced file ends here, with the status that is its argument."""
 
 
-class _Break(Exception):
-    """A round of a loop ends here; its argument says whether the loop does."""
+class _Break(_Left):
+    """A round of a loop ends here; the arguments say whether the loop does, and how many loops outwards it is."""
 
 
-@dataclass
+class _End(NamedTuple):
+    """A branch that could not be decided, and the state in which it leaves a loop or a function."""
+
+    state: State
+    reason: Undecided
+    status: bool | None = None
+
+
+@dataclass(slots=True)
+class _Loop:
+    breaks: list[_End] = field(default_factory=list)
+    continues: list[_End] = field(default_factory=list)
+
+
 class _Evaluator:
-    fixed: Mapping[str, str]
-    load: Callable[[str], str | None] | None
-    variables: dict[str, list[str]] = field(default_factory=dict)
-    """Of one element, or an array."""
+    def __init__(self, fixed: Mapping[str, str], load: Callable[[str], str | None] | None, path: str) -> None:
+        self.words = Expander(fixed, self._output, script=path)
+        self.commands: list[Command] = []
+        self.missing: list[tuple[str, ScriptLine]] = []
+        self._load = load
+        self._conditions: tuple[str, ...] = ()
+        self._settle: tuple[str, ...] = ()
+        self._loops: list[_Loop] = []
+        self._returns: list[list[_End]] = []
+        self._locals: list[dict[str, list[str] | None]] = []
+        self._tested = 0
+        """Above 0 inside a condition, where a command may fail."""
 
-    tables: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Arrays with names for their elements: `declare -A`."""
+        self._substituted: bool | None = True
+        """Whether the last `$( … )` succeeded."""
 
-    parameters: list[str] | None = None
-    functions: dict[str, tuple[Node, str]] = field(default_factory=dict)
-    commands: list[Command] = field(default_factory=list)
-    undecided: dict[str, Undecided] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
-    missing: list[tuple[str, ScriptLine]] = field(default_factory=list)
-    exported: dict[str, None] = field(default_factory=dict)
-    conditions: tuple[str, ...] = ()
-    settle: tuple[str, ...] = ()
-    script: str = ""
-    file: str = ""
-    """The sourced file that is being followed."""
+        self._steps = 0
+        self._calls = 0
 
-    folder: str | None = None
-    """Current directory; None while it is not known."""
+    @property
+    def state(self) -> State:
+        return self.words.state
 
-    output: list[str] | None = None
-    """What is printed inside of `$( … )`."""
-
-    given: str | None = None
-    """Standard input, in a pipe."""
-
-    _blockers: list[str] = field(default_factory=list)
-    """Variables that a condition would have to know."""
-
-    _locals: list[dict[str, list[str] | None]] = field(default_factory=list)
-    _word_line: int = 0
-    _inline_at: int = 0
-    """Line of a text that is a script itself: `bash -c`."""
-
-    _unsure: bool = False
-    """Whether a loop may have ended in a branch that could not be decided."""
-
-    _steps: int = 0
-    _characters: int = 0
-    _calls: int = 0
+    @state.setter
+    def state(self, state: State) -> None:
+        self.words.state = state
 
     # Commands: each gives whether it succeeds, None if that is not known.
 
@@ -215,6 +201,14 @@ class _Evaluator:
         self._steps += 1
         if self._steps > _MOST_STEPS:
             raise ShellSyntaxError("the script takes too many steps to follow")
+        status = self._run(node)
+        if isinstance(node, (Simple, Pipeline, Arithmetic)):
+            self.state.status = "0" if status else None
+            if status is False and "errexit" in self.state.options and not self._tested:
+                raise _Exit
+        return status
+
+    def _run(self, node: Node) -> bool | None:
         if isinstance(node, Simple):
             return self._simple(node)
         if isinstance(node, AndOr):
@@ -231,29 +225,60 @@ class _Evaluator:
             return self._for(node)
         if isinstance(node, While):
             return self._while(node)
+        if isinstance(node, Redirected):
+            with self._redirected(node.redirects):
+                return self.run(node.body)
         if isinstance(node, Function):
-            self.functions[node.name] = (node.body, self.file)
+            self.state.functions[node.name] = ((node.body, self.words.file),)
             return True
-        value = self._arithmetic(node.text)
+        value = self.words.arithmetic(node.text)
         if isinstance(value, Unknown):
-            self.depends_on(value)
+            self.words.depends_on(value)
             return None
         return value != "0"
 
+    def _test(self, node: Node) -> bool | None:
+        """Run a command that may fail."""
+        self._tested += 1
+        try:
+            return self.run(node)
+        finally:
+            self._tested -= 1
+
     @contextmanager
     def _subshell(self) -> Iterator[None]:
-        """What is assigned inside is lost."""
-        before = self._copy()
-        functions, exported, folder = dict(self.functions), dict(self.exported), self.folder
+        """What changes inside is lost, except for what is printed and written."""
+        before = self.state
+        self.state = before.copy()
         with suppress(_Exit):
             yield
-        self.variables, self.tables = before
-        self.functions, self.exported, self.folder = functions, exported, folder
+        before.output, before.files = self.state.output, self.state.files
+        self.state = before
 
-    def _copy(self) -> tuple[dict[str, list[str]], dict[str, dict[str, str]]]:
-        return {name: list(one) for name, one in self.variables.items()}, {
-            name: dict(one) for name, one in self.tables.items()
-        }
+    @contextmanager
+    def _redirected(self, redirects: Sequence[Redirect]) -> Iterator[None]:
+        """Give commands their standard input; what they print elsewhere is lost."""
+        outer, given = self.state.output, self.state.given
+        hides = outer is not None and any(one.hides_output for one in redirects)
+        feeds = False
+        for one in redirects:
+            if one.operator in ("<", "<<", "<<-", "<<<") and one.descriptor in ("", "0"):
+                feeds = True
+                self.state.given = self._input(one)
+        if hides:
+            self.state.output = []
+        try:
+            yield
+        finally:
+            if hides:
+                self.state.output = outer
+            if feeds:
+                self.state.given = given
+
+    def _input(self, one: Redirect) -> str:
+        if one.operator == "<<<":
+            return joined([self.words.text(one.target), "\n"])
+        return Unknown(one.target.source) if one.body is None else self.words.text(one.body)
 
     def _block(self, block: Block) -> bool | None:
         status: bool | None = True
@@ -268,34 +293,39 @@ class _Evaluator:
 
     def _pipeline(self, node: Pipeline) -> bool | None:
         if len(node.commands) == 1:
-            status = self.run(node.commands[0])
-        else:
-            outer, given = self.output, self.given
+            status = self._test(node.commands[0]) if node.negated else self.run(node.commands[0])
+            return None if status is None else status is not node.negated
+        outer, given = self.state.output, self.state.given
+        statuses: list[bool | None] = []
+        for command in node.commands:
+            last = command is node.commands[-1]
+            self.state.output = outer if last else []
+            statuses.append(None)
+            with self._subshell():
+                statuses[-1] = self.run(command)
+            if not last:
+                self.state.given = joined(self.state.output or [])
+        self.state.given = given
+        status = statuses[-1]
+        if status and "pipefail" in self.state.options and not all(statuses):
             status = None
-            for number, command in enumerate(node.commands, 1):
-                last = number == len(node.commands)
-                self.output = outer if last else []
-                with self._subshell():
-                    status = self.run(command)
-                if not last and self.output is not None:
-                    self.given = joined(self.output)
-            self.output, self.given = outer, given
         return None if status is None else status is not node.negated
 
     def _and_or(self, node: AndOr) -> bool | None:
         blockers = self._condition()
-        status = self.run(node.first)
-        for joint, following, source in node.rest:
+        status = self._test(node.first)
+        for number, (joint, following, source) in enumerate(node.rest, 1):
+            last = number == len(node.rest)
             if status is None:
                 self._branches([(source, following), ("otherwise", None)], node.line, blockers())
             elif status is (joint == "&&"):
-                status = self.run(following)
+                status = self.run(following) if last else self._test(following)
         return status
 
     def _if(self, node: If) -> bool | None:
         for index, (condition, body) in enumerate(node.branches):
             blockers = self._condition()
-            decided = True if condition is None else self.run(condition)
+            decided = True if condition is None else self._test(condition)
             if decided:
                 return self.run(body)
             if decided is None:
@@ -306,10 +336,10 @@ class _Evaluator:
         return True
 
     def _case(self, node: Case) -> bool | None:
-        word = self.text(node.word)
+        word = self.words.text(node.word)
         blockers = self._condition()
         if isinstance(word, Unknown):
-            self.depends_on(word)
+            self.words.depends_on(word)
         else:
             decided = self._arms(node, word)
             if decided is not None:
@@ -318,20 +348,31 @@ class _Evaluator:
                     status = self.run(body)
                 return status
         branches: list[tuple[str, Node | None]] = [
-            (f"{word} is {' or '.join(one.source for one in patterns)}", body) for patterns, body, _ in node.arms
+            (f"{word} is {' or '.join(one.source for one in patterns)}", self._with_next(node, index))
+            for index, (patterns, _, _) in enumerate(node.arms)
         ]
         if not any(one.bare == "*" for patterns, _, _ in node.arms for one in patterns):
             branches.append(("otherwise", None))
         self._branches(branches, node.line, blockers())
         return None
 
+    @staticmethod
+    def _with_next(node: Case, index: int) -> Block:
+        """An arm with those that follow it behind `;&`."""
+        bodies: list[Node] = []
+        for _, body, sign in node.arms[index:]:
+            bodies.append(body)
+            if sign != ";&":
+                break
+        return Block(tuple(bodies))
+
     def _arms(self, node: Case, word: str) -> list[Node] | None:
         """The arms that are followed; None if a pattern cannot be known."""
         found: list[Node] = []
         falls = False
         for patterns, body, sign in node.arms:
-            hits = [falls or matches(word, pattern, self) for pattern in patterns]
-            if True in hits:
+            hits = [True if falls else self._matches(word, pattern) for pattern in patterns]
+            if True in hits and None not in hits[: hits.index(True)]:
                 found.append(body)
                 if sign in (";;", ""):
                     break
@@ -340,159 +381,224 @@ class _Evaluator:
                 return None
         return found
 
+    def _matches(self, word: str, pattern: Word) -> bool | None:
+        found = self.words.pattern(pattern)
+        return None if found is None else found.matches(word)
+
+    # Loops
+
     def _for(self, node: For) -> bool | None:
-        values = self.parameters if node.words is None else self.expand(node.words)
-        if self.parameters is None and (values is None or values in (["$@"], ["$*"])):
+        values = self.state.parameters if node.words is None else self.words.expand(node.words)
+        if self.state.parameters is None and (values is None or values in (["$@"], ["$*"])):
             return True  # nobody gave the script any arguments
-        for value in values or ():
-            self._set(node.name, [value], ScriptLine(self.file, 0), value)
-            if not self._round(node.body):
-                break
+        place = ScriptLine(self.words.file, 0)
+        with self._loop() as loop:
+            for value in values or ():
+                if isinstance(value, Unknown):  # it may be several words, or none
+                    self.words.set(node.name, [Unknown(f"${node.name}", value.variables, value.reason)], place, value)
+                    self._rounds(node.body, f"{node.name} in {value}", node.line, value.variables)
+                    continue
+                self.words.set(node.name, [value], place, value)
+                if not self._round(node.body, loop):
+                    break
         return None
 
     def _while(self, node: While) -> bool | None:
-        before, commands = self._copy(), len(self.commands)
-        for _ in range(_MOST_ROUNDS):
-            blockers = self._condition()
-            goes_on = self.run(node.condition)
-            if goes_on is None and self.parameters is None and set(blockers()) & {"#", "@", "*", "1"}:
-                return True
-            if goes_on is None:
-                before, commands = self._copy(), len(self.commands)
-                break
-            if goes_on is node.until or not self._round(node.body):
-                return True
-            if node.step:
-                self._arithmetic(node.step)
-        self.variables, self.tables = before
-        del self.commands[commands:]
-        with suppress(_Break):
-            self._branches([(node.source, node.body), ("otherwise", None)], node.line, ())
+        self.words.arithmetic(node.start)
+        before, commands = self.state.copy(), len(self.commands)
+        with self._loop() as loop:
+            for _ in range(_MOST_ROUNDS):
+                blockers = self._condition()
+                continues = self._test(node.condition)
+                if continues is None and self.state.parameters is None and set(blockers()) & {"#", "@", "*", "1"}:
+                    return True
+                if continues is None:
+                    self._rounds(node.body, node.source, node.line, blockers())
+                    return None
+                if continues is node.until or not self._round(node.body, loop):
+                    return True
+                if node.step:
+                    self.words.arithmetic(node.step)
+            self.state = before
+            loop.breaks.clear()
+            del self.commands[commands:]
+            self._rounds(node.body, node.source, node.line, ())
         return None
 
-    def _round(self, body: Node) -> bool:
+    @contextmanager
+    def _loop(self) -> Iterator[_Loop]:
+        """A loop, after which the branches meet that left it."""
+        loop = _Loop()
+        self._loops.append(loop)
+        conditions = self._conditions, self._settle
+        try:
+            yield loop
+        finally:
+            self._loops.pop()
+            self._conditions, self._settle = conditions
+        self._meet(loop.breaks)
+
+    def _rounds(self, body: Node, source: str, line: int, settle: tuple[str, ...]) -> None:
+        """Follow a loop of which the number of rounds is not known: what a round changes is not known afterwards."""
+        self._branches([(source, body), ("otherwise", None)], line, settle)
+        self._meet(self._loops[-1].continues)
+
+    def _round(self, body: Node, loop: _Loop) -> bool:
         """Whether the loop continues after one more round."""
-        before, self._unsure = self._unsure, False
         try:
             self.run(body)
-            return not self._unsure
         except _Break as end:
-            return not end.args[0]
-        finally:
-            self._unsure = before
+            stops, levels = end.args
+            if levels > 1 and len(self._loops) > 1:
+                raise _Break(stops, levels - 1) from None
+            if stops and not loop.continues:
+                return False
+            if stops:
+                loop.breaks.append(_End(self.state, loop.continues[0].reason))
+                self.state = loop.continues.pop().state
+        self._meet(loop.continues)
+        return True
+
+    def _meet(self, ends: list[_End]) -> None:
+        """Continue where branches that were left early meet the others."""
+        if ends:
+            self._merge([self.state, *(one.state for one in ends)], ends[0].reason)
+            ends.clear()
 
     # Conditions
 
     def _condition(self) -> Callable[[], tuple[str, ...]]:
         """Gives the variables that have stood in the way of deciding since now."""
-        start = len(self._blockers)
-        return lambda: tuple(dict.fromkeys(self._blockers[start:]))
-
-    def depends_on(self, value: Unknown) -> None:
-        self._blockers += value.variables
-
-    def is_set(self, name: str) -> bool:
-        return name in self.variables or name in self.tables
+        start = len(self.words.blockers)
+        return lambda: tuple(dict.fromkeys(self.words.blockers[start:]))
 
     def _branches(self, branches: Sequence[tuple[str, Node | None]], line: int, settle: tuple[str, ...]) -> None:
         """Follow every branch with its condition; variables that they leave different are not known afterwards."""
-        variables, tables = self.variables, self.tables
-        conditions, before = self.conditions, self.settle
-        ends: list[tuple[str, dict[str, list[str]], dict[str, dict[str, str]]]] = []
-        stopped: Exception = _Exit()
+        start = self.state
+        conditions, before = self._conditions, self._settle
+        ends: list[tuple[str, State]] = []
+        left: list[tuple[_Left, State]] = []
         for source, body in branches:
-            self.variables, self.tables = variables, tables
-            self.variables, self.tables = self._copy()
-            self.conditions, self.settle = (*conditions, source), (*before, *settle)
+            self.state = start.copy()
+            self._conditions, self._settle = (*conditions, source), (*before, *settle)
             try:
                 if body is not None:
                     self.run(body)
-            except _Break:
-                self._unsure = True
-            except (_Exit, _Return) as reason:
-                stopped = reason
-                continue  # what follows is only reached through another branch
-            ends.append((source, self.variables, self.tables))
-        self.conditions, self.settle = conditions, before
+            except _Left as end:
+                self._keep(end, Undecided(line, source, (), settle, self.words.file))
+                left.append((end, self.state))
+            else:
+                ends.append((source, self.state))
+        self._conditions, self._settle = conditions, before
         if not ends:
-            raise stopped
-        self.variables = dict(ends[0][1])
-        source = " or ".join(one for one, _, _ in ends if one != "otherwise")
-        for name in dict.fromkeys(name for _, found, _ in ends for name in found):
-            choices = [found.get(name) for _, found, _ in ends]
-            if any(choice != choices[0] for choice in choices):
-                self.variables[name] = self._merged(name, choices, Undecided(line, source, (), settle, self.file))
-        self.tables = ends[0][2]
-        for name, key in dict.fromkeys(
-            (name, key) for _, _, found in ends for name, one in found.items() for key in one
-        ):
-            values = [found.get(name, {}).get(key) for _, _, found in ends]
-            if any(value != values[0] for value in values):
-                self.tables.setdefault(name, {})[key] = Unknown(f"${{{name}[{key}]}}", (name,))
+            reason, self.state = next((one for one in left if not isinstance(one[0], _Exit)), left[0])
+            raise reason
+        if any(not isinstance(one, _Exit) for one, _ in left):  # what follows up to the end of the loop depends on it
+            others = " or ".join(one for one, _ in branches if one not in {source for source, _ in ends})
+            self._conditions, self._settle = (*conditions, f"not {others}"), (*before, *settle)
+        source = " or ".join(one for one, _ in ends if one != "otherwise")
+        self._merge([state for _, state in ends], Undecided(line, source, (), settle, self.words.file))
 
-    def _merged(self, name: str, choices: Sequence[list[str] | None], reason: Undecided) -> list[str]:
-        """What branches leave in a variable: of arrays, only the part that differs is not known."""
-        arrays = [choice or [] for choice in choices]
-        if max(map(len, arrays)) < 2 and min(map(len, arrays)) == 1:
-            texts = tuple("(not set)" if choice is None else joined(choice) for choice in choices)
-            reason = replace(reason, choices=tuple(map(str, texts)))
-            self.undecided[name] = reason
-            return [Unknown(f"${{{name}}}", (name,), reason)]
-        start = 0
-        while all(len(one) > start and one[start] == arrays[0][start] for one in arrays):
-            start += 1
-        end = 0
-        while all(len(one) - end > start and one[-1 - end] == arrays[0][-1 - end] for one in arrays):
-            end += 1
-        middles = [one[start : len(one) - end] for one in arrays]
-        reason = replace(reason, choices=tuple(" ".join(middle) or "(nothing)" for middle in middles))
-        self.undecided[name] = reason
-        text = Unknown(f"${{{name}[@]}}", (name,), reason, ScriptLine(self.file, reason.line))
-        return [*arrays[0][:start], text, *arrays[0][len(arrays[0]) - end :]]
+    def _keep(self, reason: _Left, undecided: Undecided) -> None:
+        """Keep the state in which a branch leaves a loop or a function, for where that ends."""
+        if isinstance(reason, _Return) and self._returns:
+            self._returns[-1].append(_End(self.state.copy(), undecided, reason.args[0]))
+        elif isinstance(reason, _Break) and self._loops:
+            stops, levels = reason.args
+            loop = self._loops[-min(levels, len(self._loops))]
+            (loop.breaks if stops else loop.continues).append(_End(self.state.copy(), undecided))
+
+    def _merge(self, states: Sequence[State], reason: Undecided) -> None:
+        self.state, undecided = merge(states, reason)
+        self.words.undecided.update(undecided)
 
     # Simple commands
 
     def _simple(self, node: Simple) -> bool | None:
         declares = not node.words or node.words[0].bare in DECLARING
+        self._substituted = True
         if declares:
             self._declare(node)
-        words = self.expand(node.words)
+        if not node.words:
+            return self._substituted
+        words = [self.words.text(one) for one in node.words] if node.words[0].bare == "let" else None
+        words = self.words.expand(node.words) if words is None else words
         if not words:
-            values = [one.value for one in node.assignments if isinstance(one.value, Word)]
-            return None if any(part.kind == "command" for value in values for part in value.parts) else True
-        own = () if declares else node.assignments
-        environment = {name: self.variables[name][0] for name in self.exported if self.variables.get(name)}
-        environment |= {one.name: self.text(one.value) for one in own if isinstance(one.value, Word)}
-        return self._start(words, node, environment)
+            return self._substituted
+        own = {} if declares else {one.name: self._value(one) for one in node.assignments}
+        environment = {name: self.state.variables[name][0] for name in self.state.exported if self._has(name)}
+        before = {name: self.state.variables.get(name) for name in own}
+        with self._redirected(node.redirects):
+            self.state.variables |= {name: [one] for name, one in own.items() if name not in self.words.fixed}
+            status = self._start(words, node, {**environment, **own})
+        for name, values in before.items():
+            if values is None:
+                self.state.variables.pop(name, None)
+            else:
+                self.state.variables[name] = values
+        return status
+
+    def _has(self, name: str) -> bool:
+        return bool(self.state.variables.get(name))
+
+    def _value(self, one: Assignment) -> str:
+        return self.words.text(one.value, assigned=True) if isinstance(one.value, Word) else ""
 
     def _declare(self, node: Simple) -> None:
         """Assignments, alone or behind `export`, `local` and the like."""
         kind = node.words[0].bare if node.words else ""
-        options = [word.source for word in node.words[1:] if word.source.startswith("-")]
-        names = [one.name for one in node.assignments]
-        names += [word.source for word in node.words[1:] if re.fullmatch(r"[A-Za-z_]\w*", word.source)]
+        if kind == "local" and not self._locals:
+            return  # an error outside a function: nothing is assigned
+        letters = "".join(word.source[1:] for word in node.words[1:] if re.match("-[a-zA-Z]", word.source))
+        letters += {"export": "x", "readonly": "r"}.get(kind or "", "")
+        plain = [word for word in node.words[1:] if not re.match("[-+]", word.source)]
+        names = [one.name for one in node.assignments] + [one.source for one in plain if _NAME.fullmatch(one.source)]
         for name in names:
-            if kind == "local" and self._locals:
-                self._locals[-1].setdefault(name, self.variables.get(name))
-                if name not in self.fixed:
-                    self.variables.pop(name, None)
-            if kind in ("declare", "typeset", "local") and any("A" in option for option in options):
-                self.tables.setdefault(name, {})
-            if kind == "export" or any("x" in option for option in options):
-                self.exported[name] = None
+            inside = kind == "local" or (kind in ("declare", "typeset") and "g" not in letters)
+            if inside and self._locals and name not in self._locals[-1]:
+                self._locals[-1][name] = self.state.variables.get(name)
+                self.state.attributes.pop(name, None)
+                self.state.references.pop(name, None)
+                if name not in self.words.fixed:
+                    self.state.variables[name] = []
+            if "A" in letters:
+                self.state.tables.setdefault(name, {})
+            if "x" in letters:
+                self.state.exported[name] = None
+            kept = "".join(one for one in letters if one in "ilu")
+            self.state.attributes[name] = self.state.attributes.get(name, "") + kept
         for assignment in node.assignments:
-            self._assign(assignment, node.line)
+            if "n" in letters and kind != "export":
+                self.state.references[assignment.name] = self._value(assignment)
+            elif kind and isinstance(assignment.value, Word) and len(with_braces(assignment.value)) > 1:
+                unknown = Unknown(assignment.value.source, (assignment.name,))
+                self.words.set(assignment.name, [unknown], self._place(node), assignment.value.source)
+            else:
+                self._assign(assignment, node.line)
+        for word in plain:
+            name, equals, value = self.words.text(word).partition("=")
+            if equals and _NAME.fullmatch(name):
+                self.words.set(name, [value], self._place(node), word.source)
+        if "r" in letters:
+            for name in names:
+                self.state.attributes[name] = self.state.attributes.get(name, "") + "r"
+
+    def _place(self, node: Simple) -> ScriptLine:
+        return ScriptLine(self.words.file, node.line)
 
     def _start(self, words: list[str], node: Simple, environment: Mapping[str, str]) -> bool | None:
         name, rest = words[0], words[1:]
         if isinstance(name, Unknown):
-            self.depends_on(name)
-        if name in self.functions:
-            return self._call(name, rest)
+            self.words.depends_on(name)
+        if name in self.state.functions:
+            return self._call(name, rest, node.line)
+        if name in ("command", "builtin") and rest and not rest[0].startswith("-"):
+            name, rest, words = rest[0], rest[1:], rest
+            node = replace(node, words=node.words[1:])
         if name in ("exit", "return", "break", "continue"):
             self._leave(name, rest)
         if name in ("[", "[[", "test"):
-            return Test(self, [*node.words[1:]], name).result()
+            return Test(self.words, node.words[1:], name).result()
         if name in ("true", ":", "false"):
             return name != "false"
         if name in ("source", "."):
@@ -503,56 +609,84 @@ class _Evaluator:
             self._start(rest, replace(node, words=node.words[1:]), environment)
             raise _Exit
         if name == "let":
-            values = [self._arithmetic(one) for one in rest]
-            return None if is_unknown(values) else True
+            values = [self.words.arithmetic(one) for one in rest]
+            return None if is_unknown(values) or not values else values[-1] != "0"
+        if name == "read":
+            return self._read(rest, node)
         if name in ("getopts", "mapfile", "readarray"):
-            if name == "getopts" and self.parameters is None:
+            if name == "getopts" and self.state.parameters is None:
                 return False
             for one in rest:
                 if one.isidentifier():
-                    self._set(one, [Unknown(f"${{{one}[@]}}", (one,))], ScriptLine(self.file, node.line), name)
+                    self.words.set(one, [Unknown(f"${{{one}[@]}}", (one,))], self._place(node), name)
             return None
-        self._change_state(name, rest, node)
-        self.commands.append(Command(tuple(words), node.line, self.conditions, environment, self.settle))
+        changed = self._change_state(name, rest, node)
+        self.commands.append(Command(tuple(words), node.line, self._conditions, environment, self._settle))
         self._nested(words, node.line)
-        self._print(name, rest, node)
-        return True if name in _SUCCEED or name in DECLARING else None
+        self._print(name, rest)
+        return changed if name in _SUCCEED or name in DECLARING else None
 
     def _leave(self, name: str, rest: Sequence[str]) -> None:
-        code = rest[0] if rest else "0"
+        code = rest[0] if rest else ""
         if name == "exit":
             raise _Exit
         if name == "return":
             raise _Return(None if isinstance(code, Unknown) or not rest else code == "0")
-        raise _Break(name == "break")
+        raise _Break(name == "break", int(code) if code.isdecimal() and code != "0" else 1)
 
-    def _change_state(self, name: str, rest: list[str], node: Simple) -> None:
-        """What a command of the shell itself changes."""
-        if name == "set" and "--" in rest:
-            self.parameters = rest[rest.index("--") + 1 :]
-        elif name == "shift" and self.parameters is not None:
-            self.parameters = self.parameters[int(rest[0]) if rest and rest[0].isdecimal() else 1 :]
+    def _change_state(self, name: str, rest: list[str], node: Simple) -> bool:
+        """What a command of the shell itself changes; whether it succeeds, as far as that is known."""
+        if name == "set":
+            self._set_options(rest)
+        elif name == "shopt" and rest[:1] in (["-s"], ["-u"]):
+            named = frozenset(map(str, rest[1:]))
+            self.state.options = self.state.options | named if rest[0] == "-s" else self.state.options - named
+        elif name == "shift" and self.state.parameters is not None:
+            count = rest[0] if rest else "1"
+            if isinstance(count, Unknown) or is_unknown(self.state.parameters):
+                self.state.parameters = None
+            elif not count.isdecimal() or int(count) > len(self.state.parameters):
+                return False
+            else:
+                self.state.parameters = self.state.parameters[int(count) :]
         elif name == "unset":
             for one in rest:
-                self.variables.pop(one, None)
-                self.tables.pop(one, None)
-        elif name == "read":
-            self._read(rest, node)
+                if one != "-f":
+                    self.words.unset(one)
+            if "-f" in rest:
+                self.state.functions = {one: body for one, body in self.state.functions.items() if one not in rest}
         elif name == "printf" and rest[:1] == ["-v"] and len(rest) > 2:
             text = None if is_unknown(rest) else formatted(rest[2:])
             value = Unknown(f"${rest[1]}", (rest[1],)) if text is None else text
-            self._set(rest[1], [value], ScriptLine(self.file, node.line), "printf")
+            self.words.set(rest[1], [value], self._place(node), "printf")
         elif name in ("cat", "tee") and len(rest) == (name == "tee"):
             self._write_file(node, rest[0] if rest else None)
         elif name in ("cd", "pushd"):
-            target = next((one for one in rest if one != "--"), None)
-            known = target is not None and not isinstance(target, Unknown) and target != "-"
-            if target is not None and known and target.startswith("/"):
-                self.folder = posixpath.normpath(target)
-            elif target is not None and known and self.folder is not None:
-                self.folder = posixpath.normpath(posixpath.join(self.folder, target))
-            else:
-                self.folder = None
+            self._change_folder(rest)
+        return True
+
+    def _set_options(self, rest: Sequence[str]) -> None:
+        """`set -euo pipefail`, and what follows the options: the script's own arguments from now on."""
+        words = list(rest)
+        options = set(self.state.options)
+        while words and re.fullmatch(r"[-+][a-zA-Z]+", words[0]):
+            word = words.pop(0)
+            names = {"errexit"} if "e" in word[1:] else set()
+            if word.endswith("o") and words:
+                names.add(str(words.pop(0)))
+            options = options | names if word.startswith("-") else options - names
+        self.state.options = frozenset(options)
+        if words[:1] == ["--"] or words:
+            self.state.parameters = words[words[0] == "--" :]
+
+    def _change_folder(self, rest: Sequence[str]) -> None:
+        target = next((one for one in rest if one != "--"), None)
+        if target is None or isinstance(target, Unknown) or target == "-":
+            self.state.folder = None
+        elif target.startswith("/"):
+            self.state.folder = posixpath.normpath(target)
+        elif self.state.folder is not None:
+            self.state.folder = posixpath.normpath(posixpath.join(self.state.folder, target))
 
     def _nested(self, words: list[str], line: int) -> None:
         """`bash -c 'text'` and `bash other.sh`, also behind another command."""
@@ -569,453 +703,221 @@ class _Evaluator:
             # What is not known in such a text is still as written: it is looked up again.
             text: str | None = rest[options]
             if not inline:
-                text = self.load(rest[options]) if self.load is not None and rest[options].endswith(".sh") else None
-            if text is None:
-                return
-            parameters, file, script, at = self.parameters, self.file, self.script, self._inline_at
-            self._calls += 1
-            self._inline_at = line if inline else 0
-            self.parameters = rest[options + 1 + inline :]
-            if not inline:
-                self.file = self.script = rest[options]
-                self.variables["BASH_SOURCE"] = [self.file]
-            with self._subshell(), suppress(_Return, _Break):
-                self.run(parse(text))
-            self.parameters, self.file, self.script, self._inline_at = parameters, file, script, at
-            self._calls -= 1
+                text = self._load(rest[options]) if self._load is not None and rest[options].endswith(".sh") else None
+            if text is not None:
+                self._run_text(text, rest[options], rest[options + 1 + inline :], line if inline else 0)
             return
 
-    def _print(self, name: str, rest: list[str], node: Simple) -> None:
-        if self.output is None or name in _SILENT or any(one.hides_output for one in node.redirects):
+    def _run_text(self, text: str, path: str, parameters: list[str], inline_at: int) -> None:
+        """Follow a shell of its own; `inline_at` is the line of a text that stands in this script."""
+        words = self.words
+        before = words.file, words.script, words.inline_at
+        self._calls += 1
+        with self._subshell(), suppress(_Return, _Break):
+            self.state.parameters, self.state.options = parameters, frozenset()
+            words.inline_at = inline_at
+            if not inline_at:
+                words.file = words.script = path
+                self.state.variables["BASH_SOURCE"] = [path]
+            self.run(parse(text))
+        words.file, words.script, words.inline_at = before
+        self._calls -= 1
+
+    def _print(self, name: str, rest: list[str]) -> None:
+        if self.state.output is None or name in _SILENT:
             return
+        text: str | None
+        given = self.state.given
         if name == "pwd":
-            text: str | None = None if self.folder is None else f"{self.folder}\n"
+            text = None if self.state.folder is None else f"{self.state.folder}\n"
         else:
-            here = next((self.text(one.target) for one in node.redirects if one.operator == "<<<"), None)
-            given = self.given or "" if here is None else f"{here}\n"
-            texts = [*rest, given]
-            if is_unknown(texts) or (self.given is None and here is None and name in ("cat", "wc", "tr", "cut")):
-                self.output.append(joined([*texts, Unknown(name)]))
+            texts = [*rest, given or ""]
+            if is_unknown(texts) or (given is None and name in ("cat", "wc", "tr", "cut")):
+                self.state.output.append(joined([*texts, Unknown(name)]))
                 return
-            text = printed(name, rest, given)
-        self.output.append(Unknown(name) if text is None else text)
-
-    def _call(self, name: str, arguments: list[str]) -> bool | None:
-        if self._calls >= _MOST_CALLS:
-            return None
-        parameters, file = self.parameters, self.file
-        body, self.file = self.functions[name]
-        self.parameters = arguments
-        self._calls += 1
-        self._locals.append({})
-        try:
-            return self.run(body)
-        except _Return as end:
-            status: bool | None = end.args[0]
-            return status
-        finally:
-            self._calls -= 1
-            self.parameters, self.file = parameters, file
-            for one, values in self._locals.pop().items():
-                if values is None:
-                    self.variables.pop(one, None)
-                elif one not in self.fixed:
-                    self.variables[one] = values
-
-    def _source(self, words: list[str], line: int) -> bool | None:
-        if not words:
-            return True
-        name = words[0]
-        if not isinstance(name, Unknown) and self.folder is not None and not name.startswith("/"):
-            name = posixpath.join(self.folder, name)
-        text = self.load(name) if self.load is not None else None
-        if text is None or self._calls >= _MOST_CALLS:
-            self.missing.append((words[0], ScriptLine(self.file, line)))
-            return True
-        file, self.file = self.file, words[0]
-        own = self.variables.get("BASH_SOURCE")
-        if not isinstance(name, Unknown):
-            self.variables["BASH_SOURCE"] = [name]
-        self._calls += 1
-        try:
-            return self.run(parse(text))
-        except _Return:
-            return True
-        finally:
-            self._calls -= 1
-            self.file = file
-            if own is not None:
-                self.variables["BASH_SOURCE"] = own
-
-    def _read(self, words: list[str], node: Simple) -> None:
-        """`read -ra NAME <<< text`, `IFS=, read A B <<< text`."""
-        names = [word for word in words if word.isidentifier()]
-        given = next((self.text(one.target) for one in node.redirects if one.operator == "<<<"), self.given)
-        place = ScriptLine(self.file, node.line)
-        if given is None or isinstance(given, Unknown):
-            for name in names:
-                self._set(name, [Unknown(f"${{{name}[@]}}", (name,))], place, given or "read")
-            return
-        marks = next(
-            (self.text(one.value) for one in node.assignments if one.name == "IFS" and isinstance(one.value, Word)),
-            None,
-        )
-        fields = self._split(given.strip(), marks)
-        if any(word.startswith("-") and "a" in word for word in words):
-            self._set(names[-1] if names else "_", fields, place, given)
-            return
-        for index, name in enumerate(names):
-            last = index == len(names) - 1
-            value = fields[index] if index < len(fields) else ""
-            self._set(name, [" ".join(fields[index:]) if last and len(fields) > len(names) else value], place, given)
-
-    def _write_file(self, node: Simple, target: str | None) -> None:
-        """A here-document that goes to a file."""
-        paths = (self.text(one.target) for one in node.redirects if one.operator in (">", ">|", ">>"))
-        path = target or next(paths, None)
-        body = next((one.body for one in node.redirects if one.body is not None), None)
-        if path is not None and body is not None:
-            appended = any(one.operator == ">>" for one in node.redirects)
-            self.files[path] = (self.files.get(path, "") if appended else "") + self.text(body)
-
-    # Variables
-
-    def _assign(self, one: Assignment, line: int) -> None:
-        if one.name in self.tables and self._assign_key(one):
-            return
-        if isinstance(one.value, tuple):
-            values = self.expand(one.value)
-            source = " ".join(word.source for word in one.value)
-        else:
-            values, source = [self.text(one.value)], one.value.source
-        before = self.variables.get(one.name, [])
-        if one.index is not None:
-            index = self._arithmetic(one.index)
-            if isinstance(index, Unknown) or not 0 <= int(index) <= len(before):
-                values = [Unknown(f"${{{one.name}[@]}}", (one.name,))]
-            else:
-                values = [*before[: int(index)], *values, *before[int(index) + 1 :]]
-        elif one.append:
-            values = [*before, *values] if isinstance(one.value, tuple) else [joined([*before[:1], *values])]
-        self._set(one.name, values, ScriptLine(self.file, line), source)
-
-    def _assign_key(self, one: Assignment) -> bool:
-        """Elements of an array with names; whether it was one."""
-        table = self.tables[one.name]
-        if isinstance(one.value, tuple):
-            if not one.append:
-                table.clear()
-            for word in one.value:
-                found = _KEYED.fullmatch(text := self.text(word))
-                if found is not None:
-                    table[found[1]] = Unknown(found[2], (one.name,)) if isinstance(text, Unknown) else found[2]
-            return True
-        if one.index is None:
-            return False
-        table[self.text(parse_word(one.index.strip("\"'"), quoted=True))] = self.text(one.value)
-        return True
-
-    def _set(self, name: str, values: list[str], place: ScriptLine, source: str) -> None:
-        if name in self.fixed:
-            return
-        kept = [one if isinstance(one, Traced) and one.place.line else placed(one, place, ()) for one in values]
-        self.undecided.pop(name, None)
-        if is_unknown(kept):
-            reason = next((one.reason for one in kept if isinstance(one, Unknown) and one.reason), None)
-            unsettled = [one for value in kept if isinstance(value, Unknown) for one in value.variables]
-            self.undecided[name] = reason or Undecided(place.line, str(source), (), tuple(unsettled), place.file)
-        self.variables[name] = kept
-
-    # Words
-
-    def text(self, word: Word) -> str:
-        """A word as one text: nothing is split."""
-        pieces: list[str] = []
-        origins: list[Origin] = []
-        outer, self._word_line = self._word_line, word.line or self._word_line
-        for part in word.parts:
-            values = self._values(part)
-            origins += self._origins(part, values)
-            pieces.append(joined(values, " "))
-        self._word_line = outer
-        return placed(self._checked([joined(pieces)])[0], self._place(word.line or self._word_line), origins)
-
-    def expand(self, words: Iterable[Word]) -> list[str]:
-        """Words as a command gets them: variables filled in and, unless quoted, split at blanks."""
-        found: list[str] = []
-        for word in (one for each in words for one in _with_braces(each)):
-            outer, self._word_line = self._word_line, word.line or self._word_line
-            place = self._place(self._word_line)
-            fields: list[list[str]] = []
-            origins: list[Origin] = []
-            begun = False
-            for part in word.parts:
-                splits = part.kind != "text" and not part.quoted
-                values = self._values(part)
-                origins += self._origins(part, values)
-                for number, value in enumerate(values):
-                    whole = not splits or isinstance(value, Unknown)
-                    if number or (not whole and value[:1].isspace()):
-                        begun = False
-                    for index, piece in enumerate([value] if whole else self._split(value)):
-                        if index or not begun:
-                            fields.append([])
-                        # A whole element of an array keeps its own place.
-                        same = piece == value and len(word.parts) == 1
-                        fields[-1].append(value if same else piece)
-                        begun = True
-                    if not whole and value[-1:].isspace():
-                        begun = False
-            self._word_line = outer
-            for pieces in fields:
-                kept = len(pieces) == 1 and _is_array(word) and isinstance(pieces[0], Traced) and pieces[0].place.line
-                found.append(pieces[0] if kept else placed(joined(pieces), place, origins))
-        return self._checked(found)
-
-    def _place(self, line: int) -> ScriptLine:
-        return ScriptLine(self.file, self._inline_at or line)
-
-    def _origins(self, part: WordPart, values: Sequence[str]) -> list[Origin]:
-        """The variables of an expansion, and where each was set."""
-        if part.kind == "arithmetic":
-            names = re.findall(r"[A-Za-z_]\w*", part.text)
-            found = [(name, self.variables[name][0]) for name in names if self.variables.get(name)]
-        else:
-            name = re.match(r"\$\{?(\w+)", part.text) if part.kind == "variable" else None
-            found = [(name[1], values[0])] if name and values else []
-        origins: list[Origin] = []
-        for one, value in found:
-            if isinstance(value, Traced):
-                elsewhere = value.place != self._place(self._word_line) and any(value.place)
-                origins += [(one, value.place)] if elsewhere else []
-                origins += value.origins
-        return origins
-
-    def _split(self, text: str, marks: str | None = None) -> list[str]:
-        """Fields of a text, at blanks or at the characters of IFS."""
-        values = self.variables.get("IFS") if marks is None else [marks]
-        if not values or not values[0] or not values[0].strip():
-            return text.split()
-        fields = re.split(f"[{re.escape(values[0])}]", text)
-        return fields[:-1] if fields[-1] == "" else fields
-
-    def _checked(self, made: list[str]) -> list[str]:
-        self._characters += sum(map(len, made))
-        if self._characters > _MOST_CHARACTERS:
-            raise ShellSyntaxError("the script makes more text than can be followed")
-        return made
-
-    def _values(self, part: WordPart) -> list[str]:
-        """What a part of a word stands for: several texts for an array."""
-        if part.kind == "text":
-            return [part.text]
-        if part.kind == "command":
-            return [self._output(part.text)]
-        if part.kind == "arithmetic":
-            value = self._arithmetic(part.text[3:-2])
-            return [Unknown(part.text, value.variables, value.reason) if isinstance(value, Unknown) else value]
-        values = self._parameter(part.text)
-        if values is None:
-            return [Unknown(part.text)]
-        return [joined(values, " ")] if part.quoted and part.text.endswith(("$*", "[*]}")) else values
+            text = printed(name, rest, given or "")
+        self.state.output.append(Unknown(name) if text is None else text)
 
     def _output(self, source: str) -> str:
         """What a command prints, if that follows from the script alone."""
         if source.startswith(("<(", ">(")) or self._calls >= _MOST_CALLS:
             return Unknown(source)
         inner = source[1:-1] if source.startswith("`") else source[2:-1]
-        before, outer = len(self.commands), self.output
+        before, outer = len(self.commands), self.state.output
         self._calls += 1
-        self.output = []
+        self._tested += 1
+        self.state.output = []
         status: bool | None = None
         try:
-            with self._subshell(), suppress(_Return):
+            with self._subshell(), suppress(_Return, _Break):
                 status = self.run(parse(inner))
-            text = joined(self.output) if self.output or status is not None else Unknown(source)
+            made = self.state.output
+            text = joined(made) if made or status is not None else Unknown(source)
         except ShellSyntaxError:
             text = Unknown(source)
         finally:
             self._calls -= 1
-            self.output = outer
+            self._tested -= 1
+            self.state.output = outer
             del self.commands[before:]
+        self._substituted = status
         if isinstance(text, Unknown):
             return Unknown(source, text.variables, text.reason)
         return text.rstrip("\n")
 
-    def _parameter(self, source: str) -> list[str] | None:
-        """The value of `$X`, `${X}`, `${X:-8}`, `${X[@]}` and the like; None if it has no such form."""
-        found = _PARAMETER.fullmatch(source if source.startswith("${") else f"${{{source[1:]}}}")
-        if found is None:
+    # Functions and other files
+
+    def _call(self, name: str, arguments: list[str], line: int) -> bool | None:
+        if self._calls >= _MOST_CALLS:
             return None
-        mark, name, index, rest = found.groups()
-        if mark == "!" and index in ("@", "*"):
-            if name in self.tables:
-                return list(self.tables[name])
-            held = self.variables.get(name)
-            unsure = held is None or is_unknown(held)
-            return [Unknown(source, (name,))] if unsure else [str(one) for one in range(len(held or ()))]
-        if mark == "!":
-            if (
-                index is not None
-                or rest
-                or not self.variables.get(name)
-                or isinstance(self.variables[name][0], Unknown)
-            ):
-                return [Unknown(source, (name,))]
-            name = self.variables[name][0]
-        values = self._lookup(name, index)
-        every = index in ("@", "*") or name in ("@", "*")
-        if mark == "#":
-            if values is None or is_unknown(values):
-                return [Unknown(source, (name,))]
-            return [str(len(values) if every else len(values[0]) if values else 0)]
-        if rest:
-            return self._substituted(source, name, values, rest, every)
-        if values is None:
-            return [Unknown(source, (name,))]
-        if not every:
-            values = values[:1]
-            if values and isinstance(values[0], Unknown):
-                return [Unknown(source, values[0].variables or (name,), values[0].reason)]
-        return values
-
-    def _lookup(self, name: str, index: str | None) -> list[str] | None:
-        """Values of a variable; None if it is not set here."""
-        if name in ("@", "*"):
-            return self.parameters
-        if name == "#":
-            return None if self.parameters is None else [str(len(self.parameters))]
-        if name == "PWD" and self.folder is not None:
-            return [self.folder]
-        if name.isdecimal():
-            number = int(name[:4])
-            if not number:
-                return [self.script] if self.script else None
-            return None if self.parameters is None else self.parameters[number - 1 : number] or [""]
-        if name in self.tables and index is not None:
-            table = self.tables[name]
-            if index in ("@", "*"):
-                return list(table.values())
-            key = self.text(parse_word(index.strip("\"'"), quoted=True))
-            if isinstance(key, Unknown):
-                return [Unknown(f"${{{name}[{index}]}}", key.variables, key.reason)]
-            return [table[key]] if key in table else []
-        values = self.variables.get(name)
-        if values is None or index in (None, "@", "*"):
-            return values
-        position = self._arithmetic(index or "")
-        if isinstance(position, Unknown):
-            return [Unknown(f"${{{name}[{index}]}}", position.variables)]
-        return values[int(position) :][:1] if abs(int(position)) <= len(values) else []
-
-    def _substituted(
-        self, source: str, name: str, values: list[str] | None, rest: str, every: bool
-    ) -> list[str] | None:
-        """`${X:-8}`, `${X:=8}`, `${X:+y}`, `${X%.*}` and their kin."""
-        mark = _SUBSTITUTE.match(rest)
-        if mark is None:
-            return None
-        kind, operand = mark[0], rest[mark.end() :]
-        unknown = [value for value in values or () if isinstance(value, Unknown)]
-        if kind.lstrip(":") in ("-", "=", "+", "?") and kind != ":":
-            if unknown and (kind.endswith("+") or len(values or ()) == 1):
-                return [Unknown(source, (name,), unknown[0].reason)]
-            missing = values is None or (kind.startswith(":") and not "".join(values))
-            if kind.endswith("+"):
-                return [] if missing else self.expand([parse_word(operand)])
-            if not missing and values is not None:
-                return values
-            if kind.endswith("?"):
-                return [Unknown(source, (name,))]
-            default = [self.text(parse_word(operand))]
-            if kind.endswith("=") and name not in self.fixed:
-                self.variables[name] = default
-            return default
-        argument = self.text(parse_word(operand))
-        if values is None or unknown or isinstance(argument, Unknown):
-            return [Unknown(source, (name,), unknown[0].reason if unknown else None)]
-        if kind == ":":
-            return self._sliced(values, argument, every, 1 if name in ("@", "*") else 0)
-        if kind in ("/", "//") and re.match(r"[#%]|[^/]*[*?\[]", argument):
-            return None
-        return [_transformed(value, kind, argument) for value in values]
-
-    def _sliced(self, values: list[str], argument: str, every: bool, first: int) -> list[str] | None:
-        """`${X:2:3}`: characters of a text, or elements of an array."""
-        bounds = [self._arithmetic(one) for one in argument.split(":", 1)]
-        if is_unknown(bounds) or any(int(one) < 0 for one in bounds):
-            return None
-        start = max(0, int(bounds[0]) - first)
-        stop = start + int(bounds[1]) if len(bounds) > 1 else None
-        return values[start:stop] if every else [value[start:stop] for value in values[:1]]
-
-    def _arithmetic(self, text: str) -> str:
-        """The value of an expression over whole numbers."""
-        expanded = self.text(parse_word(text, quoted=True))
-        if isinstance(expanded, Unknown):
-            return expanded
-        reasons: list[Undecided] = []
-
-        def look_up(name: str) -> str | None:
-            values = self.variables.get(name)
-            if not values or isinstance(values[0], Unknown):
-                reasons.extend(filter(None, [self.undecided.get(name)]))
-                return None
-            return values[0]
-
-        def assign(name: str, value: str) -> None:
-            self._set(name, [value], ScriptLine(self.file, self._word_line), value)
-
+        parameters = self.state.parameters
+        bodies = self.state.functions[name]
+        self._calls += 1
+        self._locals.append({})
+        self.state.parameters = arguments
         try:
-            return str(evaluate(expanded, look_up, assign))
-        except NotKnownError as missing:
-            reason: Exception = missing
-        except (ValueError, ArithmeticError, RecursionError) as error:
-            reason = error
-        for name in re.findall(
-            r"([A-Za-z_]\w*)\s*(?:[-+*/%|&^]?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)", expanded
-        ):
-            changed = name[0] or name[1]
-            self._set(changed, [Unknown(f"${changed}", (changed,))], ScriptLine(self.file, self._word_line), text)
-        return Unknown(text, reason.args if isinstance(reason, NotKnownError) else (), next(iter(reasons), None))
+            if len(bodies) == 1:
+                return self._until_return(*bodies[0])
+            choices: list[tuple[str, Node | None]] = [(f"this is {name}", body) for body, _ in bodies]
+            self._branches(choices, line, ())
+            return None
+        finally:
+            self._calls -= 1
+            self.state.parameters = parameters
+            for one, values in self._locals.pop().items():
+                self.state.references.pop(one, None)
+                if one in self.words.fixed:
+                    continue
+                if values is None:
+                    self.state.variables.pop(one, None)
+                else:
+                    self.state.variables[one] = values
 
+    def _until_return(self, body: Node, file: str) -> bool | None:
+        """Follow a function or a file; branches that return early meet the others at its end."""
+        outer, self.words.file = self.words.file, file
+        returns: list[_End] = []
+        self._returns.append(returns)
+        loops, self._loops = self._loops, []
+        conditions = self._conditions, self._settle
+        try:
+            status = self.run(body)
+        except _Return as end:
+            status = end.args[0]
+        finally:
+            self._loops = loops
+            self._conditions, self._settle = conditions
+            self._returns.pop()
+            self.words.file = outer
+        if any(one.status is not status for one in returns):
+            status = None
+        self._meet(returns)
+        return status
 
-def _is_array(word: Word) -> bool:
-    return len(word.parts) == 1 and word.parts[0].text.endswith(("[@]}", "[*]}"))
+    def _source(self, words: list[str], line: int) -> bool | None:
+        if not words:
+            return True
+        name = words[0]
+        if not isinstance(name, Unknown) and self.state.folder is not None and not name.startswith("/"):
+            name = posixpath.join(self.state.folder, name)
+        text = self._load(name) if self._load is not None else None
+        if text is None or self._calls >= _MOST_CALLS:
+            self.missing.append((words[0], ScriptLine(self.words.file, line)))
+            return True
+        own = self.state.variables.get("BASH_SOURCE")
+        parameters = self.state.parameters
+        if not isinstance(name, Unknown):
+            self.state.variables["BASH_SOURCE"] = [name]
+        self._calls += 1
+        if len(words) > 1:
+            self.state.parameters = words[1:]
+        try:
+            return self._until_return(parse(text), words[0])
+        finally:
+            self._calls -= 1
+            if len(words) > 1:
+                self.state.parameters = parameters
+            if own is not None:
+                self.state.variables["BASH_SOURCE"] = own
 
+    # Input and files
 
-def _with_braces(word: Word, most: int = 200) -> list[Word]:
-    """`{1..4}` and `{a,b}` make several words of one."""
-    for index, part in enumerate(word.parts):
-        found = _BRACES.search(part.text) if part.kind == "text" and not part.quoted else None
-        if found is None:
-            continue
-        numbers = re.fullmatch(r"(-?\d{1,6})\.\.(-?\d{1,6})", found[1])
-        if numbers:
-            first, last = int(numbers[1]), int(numbers[2])
-            items = [str(one) for one in range(first, last + (1 if last >= first else -1), 1 if last >= first else -1)]
-        elif "," in found[1]:
-            items = found[1].split(",")
+    def _read(self, words: list[str], node: Simple) -> bool | None:
+        """`read -ra NAME <<< text`, `IFS=, read A B <<< text`, and lines in a loop."""
+        names = [word for word in words if word.isidentifier()] or ["REPLY"]
+        options = "".join(word[1:] for word in words if word.startswith("-"))
+        given = self.state.given
+        place = self._place(node)
+        raw = "r" in options or "\\" not in (given or "")
+        if given is None or isinstance(given, Unknown) or set(options) - set("ra") or not raw:
+            for name in names:
+                self.words.set(name, [Unknown(f"${{{name}[@]}}", (name,))], place, given or "read")
+            return None
+        line, end, self.state.given = given.partition("\n")
+        if "a" in options:
+            self.words.set(names[-1], self.words.split(line), place, given)
+            return bool(end)
+        fields = self.words.split(line, len(names))
+        for index, name in enumerate(names):
+            self.words.set(name, [fields[index] if index < len(fields) else ""], place, given)
+        return bool(end)
+
+    def _write_file(self, node: Simple, target: str | None) -> None:
+        """A here-document that goes to a file."""
+        paths = (self.words.text(one.target) for one in node.redirects if one.operator in (">", ">|", ">>"))
+        path = target or next(paths, None)
+        body = next((one.body for one in node.redirects if one.body is not None), None)
+        if path is not None and body is not None:
+            appended = any(one.operator == ">>" for one in node.redirects)
+            self.state.files[path] = (self.state.files.get(path, "") if appended else "") + self.words.text(body)
+
+    # Assignments
+
+    def _assign(self, one: Assignment, line: int) -> None:
+        name = self.words.resolved(one.name)
+        place = ScriptLine(self.words.file, line)
+        if name in self.state.tables and self._assign_key(one, self.state.tables[name]):
+            return
+        if isinstance(one.value, tuple):
+            values = self.words.expand(one.value)
+            source = " ".join(word.source for word in one.value)
+            if any(re.match(r"\[[^\]]*\]\+?=", word.source) for word in one.value):
+                values = [Unknown(f"${{{name}[@]}}", (name,))]  # elements may be missing in between
         else:
-            continue
-        made: list[Word] = []
-        for item in items[:most]:
-            text = part.text[: found.start()] + item + part.text[found.end() :]
-            parts = (*word.parts[:index], replace(part, text=text), *word.parts[index + 1 :])
-            made += _with_braces(replace(word, parts=parts), most)[: most - len(made)]
-        return made
-    return [word]
+            values, source = [self.words.text(one.value, assigned=True)], one.value.source
+        before = self.state.variables.get(name, [])
+        if one.index is not None:
+            values = self._with_element(name, before, one.index, values[0] if values else "", one.append)
+        elif isinstance(one.value, tuple):
+            values = [*before, *values] if one.append else values
+        elif one.append and "i" in self.state.attributes.get(name, ""):
+            values = [joined([*before[:1], "+", *values])]
+        elif before or one.append:
+            values = [joined([*before[:1], *values]) if one.append else values[0], *before[1:]]
+        self.words.set(name, values, place, source)
 
+    def _with_element(self, name: str, before: list[str], index: str, value: str, append: bool) -> list[str]:
+        """An array of which one element is assigned."""
+        found = self.words.arithmetic(index)
+        position = -1 if isinstance(found, Unknown) else int(found)
+        if not 0 <= position <= len(before) or is_unknown(before[: position + 1]):
+            return [Unknown(f"${{{name}[@]}}", (name,))]
+        held = [*before[position : position + 1], value] if append else [value]
+        return [*before[:position], joined(held), *before[position + 1 :]]
 
-def _transformed(value: str, kind: str, argument: str) -> str:
-    if kind in ("#", "##"):
-        lengths = range(len(value) + 1) if kind == "#" else range(len(value), -1, -1)
-        return next((value[size:] for size in lengths if fnmatchcase(value[:size], argument)), value)
-    if kind in ("%", "%%"):
-        starts = range(len(value), -1, -1) if kind == "%" else range(len(value) + 1)
-        return next((value[:start] for start in starts if fnmatchcase(value[start:], argument)), value)
-    if kind in ("/", "//"):
-        old, _, new = argument.partition("/")
-        return value.replace(old, new, 1 if kind == "/" else -1) if old else value
-    change = str.upper if kind.startswith("^") else str.lower
-    return change(value) if len(kind) == 2 else change(value[:1]) + value[1:]
+    def _assign_key(self, one: Assignment, table: dict[str, str]) -> bool:
+        """Elements of an array with names; whether it was one."""
+        if isinstance(one.value, tuple):
+            if not one.append:
+                table.clear()
+            for word in one.value:
+                found = _KEYED.fullmatch(text := self.words.text(word))
+                if found is None:
+                    return False
+                table[found[1]] = Unknown(found[2], (one.name,)) if isinstance(text, Unknown) else found[2]
+            return True
+        if one.index is None:
+            return False
+        key, value = self.words.key(one.index), self.words.text(one.value)
+        table[key] = joined([table.get(key, ""), value]) if one.append else value
+        return True

@@ -9,15 +9,21 @@ from typing import Literal, NoReturn, TypeAlias
 
 _BLANK = " \t\r"
 _OPERATORS = ("&&", "||", ";;&", ";;", ";&", "|&", "|", ";", "&", "(", ")", "\n")
+_ENDS_WORD = frozenset(" \t\r\n|&;()<>")
 _REDIRECT = re.compile(r"\d*(?:&>>|&>|>>|>&|>\||<>|<<<|<<-|<<|<&|>|<)")
 _SPECIAL_CHARACTERS = frozenset(" \t\r\n|&;()<>'\"\\$`")
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[([^\]]*)\])?(\+?)=")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_EQUALS = re.compile(r"(\+?)=")
+_PATTERN_OPERAND = re.compile(r"\$\{!?(?:\w+|[@*])(?:\[[^\]]*\])?[#%/^,]")
 _VARIABLE = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])")
+_BACKTICKS = re.compile(r"`(?:[^`\\]|\\.)*`", re.DOTALL)
 _FUNCTION = re.compile(r"([\w.:-]+)[ \t]*\([ \t]*\)")
 _CONDITIONAL_OPERATOR = re.compile(r"&&|\|\||[()<>]")
 _WITH_ESCAPES = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
+_ESCAPE = re.compile(
+    r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|c(.)|(.))", re.DOTALL
+)
+_ESCAPES = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
 DECLARING = frozenset({"export", "declare", "local", "readonly", "typeset"})
 """Commands whose arguments are assignments."""
 
@@ -151,17 +157,19 @@ class For:
     name: str
     words: tuple[Word, ...] | None
     body: Block
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """`while` or `until`, or a `for` that counts, whose step comes after the body."""
+    """`while` or `until`; or a `for` that counts, with a start and with a step after the body."""
 
     condition: Node
     body: Block
     source: str
     line: int
     until: bool = False
+    start: str = ""
     step: str = ""
 
 
@@ -181,7 +189,15 @@ class Arithmetic:
     line: int
 
 
-Node: TypeAlias = Simple | Pipeline | AndOr | Block | If | Case | For | While | Function | Arithmetic
+@dataclass(frozen=True, slots=True)
+class Redirected:
+    """A block, a loop or a condition with redirections behind it."""
+
+    body: Node
+    redirects: tuple[Redirect, ...]
+
+
+Node: TypeAlias = Simple | Pipeline | AndOr | Block | If | Case | For | While | Function | Arithmetic | Redirected
 
 
 def parse(text: str) -> Block:
@@ -196,6 +212,11 @@ def parse(text: str) -> Block:
 def parse_word(text: str, *, quoted: bool = False) -> Word:
     """All of a text as one word; with `quoted`, as between double quotes."""
     return Parser(text).whole_word(quoted)
+
+
+def parse_operand(text: str, *, quoted: bool) -> Word:
+    """What stands behind the sign of `${X:-text}`; with `quoted`, all of it stands between double quotes."""
+    return Parser(text).operand() if quoted else parse_word(text)
 
 
 @dataclass(slots=True)
@@ -249,9 +270,12 @@ class Parser:
         return AndOr(first, tuple(rest), line) if rest else first
 
     def _pipeline(self) -> Node:
-        negated = self._keyword(("!",)) is not None
-        if negated:
+        negated = False
+        while prefix := self._keyword(("!", "time")):
             self._word()
+            negated ^= prefix == "!"
+            if prefix == "time" and self._keyword(("-p",)):
+                self._word()
         commands = [self._command()]
         while self._operator() in ("|", "|&"):
             self._take_operator()
@@ -264,14 +288,16 @@ class Parser:
         compound = self._compound()
         if compound is None:
             return self._simple()
-        self._redirects()
-        return compound
+        redirects = self._redirects()
+        return Redirected(compound, tuple(redirects)) if redirects else compound
 
     def _compound(self) -> Node | None:
         if self.text.startswith("((", self.position):
             line, start = self.line, self.position
-            self.position = self._closing(start, "(", ")")
-            return Arithmetic(self.text[start + 2 : self.position - 2], line)
+            end = self._closing(start, "(", ")")
+            if self.text.startswith("))", end - 2):
+                self.position = end
+                return Arithmetic(self.text[start + 2 : end - 2], line)
         if self.text.startswith("(", self.position):
             self.position += 1
             body = self._list(())
@@ -286,6 +312,8 @@ class Parser:
             "until": self._while,
             "function": self._function,
         }
+        if unsupported := self._keyword(("select", "coproc")):
+            self._fail(f"`{unsupported}` cannot be followed")
         keyword = self._keyword(tuple(readers))
         if keyword is not None:
             return readers[keyword]()
@@ -332,10 +360,10 @@ class Parser:
         while not self._keyword(("esac",)):
             if self._operator() == "(":
                 self._take_operator()
-            patterns = [self._word()]
+            patterns = [self._pattern()]
             while self._operator() == "|":
                 self._take_operator()
-                patterns.append(self._word())
+                patterns.append(self._pattern())
             self._expect(")")
             body, sign = self._list(("esac",)), self._operator() or ""
             arms.append((tuple(patterns), body, sign))
@@ -354,8 +382,7 @@ class Parser:
             self.position = self._closing(start, "(", ")")
             source = self.text[start : self.position]
             first, condition, step = [*source[2:-2].split(";"), "", ""][:3]
-            loop = While(Arithmetic(condition.strip() or "1", line), self._do(), source, line, step=step)
-            return Block((Arithmetic(first, line), loop))
+            return While(Arithmetic(condition.strip() or "1", line), self._do(), source, line, start=first, step=step)
         name = self._word().source
         self._skip_newlines()
         words: list[Word] | None = None
@@ -364,7 +391,7 @@ class Parser:
             words = []
             while self._at_word():
                 words.append(self._word())
-        return For(name, None if words is None else tuple(words), self._do())
+        return For(name, None if words is None else tuple(words), self._do(), line)
 
     def _while(self) -> While:
         line = self.line
@@ -417,8 +444,11 @@ class Parser:
         words: list[Word] = []
         while not words or words[-1].bare != "]]":
             self._skip_newlines()
+            sign = words[-1].bare if words else None
             found = _CONDITIONAL_OPERATOR.match(self.text, self.position)
-            if found:
+            if sign in ("=", "==", "!=", "=~") and self._rest():
+                words.append(self._pattern(expression=sign == "=~"))
+            elif found:
                 self.position = found.end()
                 words.append(Word((WordPart("text", found[0], False),)))
             elif self._at_word():
@@ -429,7 +459,17 @@ class Parser:
 
     def _assignment(self) -> Assignment | None:
         self._skip_blanks()
-        found = _ASSIGNMENT.match(self.text, self.position)
+        name = _NAME.match(self.text, self.position)
+        if name is None:
+            return None
+        end, index = name.end(), None
+        if self.text.startswith("[", end):
+            try:
+                end = self._closing(end, "[", "]")
+            except ShellSyntaxError:
+                return None  # a word with a bracket in it
+            index = self.text[name.end() + 1 : end - 1]
+        found = _EQUALS.match(self.text, end)
         if found is None:
             return None
         self.position = found.end()
@@ -444,8 +484,8 @@ class Parser:
             self._expect(")")
             value = tuple(elements)
         else:
-            value = self._word() if self._rest() and self.text[self.position] not in " \t\r\n;&|)<>" else Word(())
-        return Assignment(found[1], value, bool(found[3]), found[2])
+            value = self._parts(lambda: self.text[self.position] in _ENDS_WORD, self.line)
+        return Assignment(name[0], value, bool(found[1]), index)
 
     def _redirects(self) -> list[Redirect]:
         redirects: list[Redirect] = []
@@ -555,18 +595,44 @@ class Parser:
         if not self._at_word():
             self._fail("a word is missing")
         line = self.line
-        return self._parts(lambda: self.text[self.position] in " \t\r\n|&;()<>", line)
+        return self._parts(lambda: self.text[self.position] in _ENDS_WORD, line)
 
     def whole_word(self, quoted: bool) -> Word:
         """The whole text as one word."""
         return Word(tuple(self._double_quoted(""))) if quoted else self._parts(lambda: False)
+
+    def operand(self) -> Word:
+        """The whole text as an operand between double quotes, in which further double quotes only vanish."""
+        return Word(tuple(self._double_quoted("", operand=True)))
+
+    def _pattern(self, *, expression: bool = False) -> Word:
+        """A pattern, in which parentheses may group alternatives; or a regular expression."""
+        self._skip_blanks()
+        depth = 0
+
+        def ends() -> bool:
+            nonlocal depth
+            character = self.text[self.position]
+            if character == "(" and (expression or self.text[self.position - 1] in "?*+@!"):
+                depth += 1
+            elif character == ")" and depth:
+                depth -= 1
+            else:
+                return character in (" \t\r\n&;<>()" if expression else " \t\r\n|&;<>()") and not depth
+            return False
+
+        start, line = self.position, self.line
+        word = self._parts(ends, line)
+        return word if self.position > start else self._fail("a pattern is missing")
 
     def _parts(self, ends: Callable[[], bool], line: int = 0) -> Word:
         """A word up to where it ends."""
         parts: list[WordPart] = []
         text = self.text
         if text.startswith(("<(", ">("), self.position):
-            parts.append(self._enclosed("command", self.position + 1, False))
+            start = self.position
+            self.position = self._after_command(start + 2)
+            parts.append(WordPart("command", text[start : self.position], False))
         while self._rest() and not ends():
             character = text[self.position]
             if character == "'":
@@ -596,7 +662,7 @@ class Parser:
         """Text with escapes, such as a line break."""
         found = _WITH_ESCAPES.match(self.text, self.position) or self._fail("a single quote is not closed")
         self.position = found.end()
-        return WordPart("text", _ESCAPE.sub(lambda one: _ESCAPES.get(one[1], one[0]), found[1]), True)
+        return WordPart("text", _ESCAPE.sub(_unescaped, found[1]), True)
 
     def _escaped(self) -> list[WordPart]:
         if self.text.startswith(("\\\n", "\\\r\n"), self.position):
@@ -605,8 +671,9 @@ class Parser:
         self.position += 2
         return [WordPart("text", self.text[self.position - 1 : self.position] or "\\", True)]
 
-    def _double_quoted(self, end: str) -> list[WordPart]:
+    def _double_quoted(self, end: str, *, operand: bool = False) -> list[WordPart]:
         """What stands between double quotes, or up to the end of the text; expansions in it stay."""
+        escapable = '"\\$`}' if operand else '"\\$`'
         parts: list[WordPart] = []
         start = self.position
         text = self.text
@@ -617,11 +684,13 @@ class Parser:
                 return parts or [WordPart("text", "", True)]
             if character == "\\" and self.position + 1 < len(text):
                 following = text[self.position + 1]
-                escaped = "" if following == "\n" else following if following in '"\\$`' else f"\\{following}"
+                escaped = "" if following == "\n" else following if following in escapable else f"\\{following}"
                 parts.append(WordPart("text", escaped, True))
                 self.position += 2
             elif character in "$`" and (expansion := self._expansion(True)):
                 parts.append(expansion)
+            elif character == '"' and operand:
+                self.position += 1
             else:
                 begin = self.position
                 self.position += 1
@@ -635,29 +704,89 @@ class Parser:
     def _expansion(self, quoted: bool) -> WordPart | None:
         """What begins with `$` or a backtick here; None for a `$` that is only a character."""
         start = self.position
-        if self.text.startswith("$((", start):
-            return self._enclosed("arithmetic", start + 1, quoted)
+        if self.text.startswith("$[", start):
+            self.position = self._closing(start + 1, "[", "]")
+            return WordPart("arithmetic", self.text[start : self.position], quoted)
         if self.text.startswith("$(", start):
-            return self._enclosed("command", start + 1, quoted)
+            return self._command_or_arithmetic(start, quoted)
         if self.text.startswith("${", start):
-            self.position = self._closing(start + 1, "{", "}")
+            self.position = self._after_brace(start, quoted)
             return WordPart("variable", self.text[start : self.position], quoted)
         if self.text[start] == "`":
-            close = self.text.find("`", start + 1)
-            if close < 0:
-                self._fail("a backtick is not closed")
-            self.position = close + 1
-            return WordPart("command", self.text[start : self.position], quoted)
+            self.position = self._after_backtick(start)
+            escaped = r"\\([`\\$\"])" if quoted else r"\\([`\\$])"
+            inner = re.sub(escaped, r"\1", self.text[start + 1 : self.position - 1])
+            return WordPart("command", f"`{inner}`", quoted)
         found = _VARIABLE.match(self.text, start)
         if found is None:
             return None
         self.position = found.end()
         return WordPart("variable", found[0], quoted)
 
-    def _enclosed(self, kind: Literal["command", "arithmetic"], opening: int, quoted: bool) -> WordPart:
-        start = self.position
-        self.position = self._closing(opening, "(", ")")
-        return WordPart(kind, self.text[start : self.position], quoted)
+    def _command_or_arithmetic(self, start: int, quoted: bool) -> WordPart:
+        """`$( … )` or `$(( … ))`, which also is how a subshell inside `$( … )` may begin."""
+        if self.text.startswith("$((", start):
+            self.position = self._closing(start + 1, "(", ")")
+            if self.text.startswith("))", self.position - 2):
+                return WordPart("arithmetic", self.text[start : self.position], quoted)
+        self.position = self._after_command(start + 2)
+        return WordPart("command", self.text[start : self.position], quoted)
+
+    def _after_command(self, start: int) -> int:
+        """The place after the bracket that closes a command, which may hold comments, documents and patterns."""
+        inner = Parser(self.text, start, self._nesting + 1)
+        if self._nesting < _MOST_NESTING:
+            try:
+                inner._list(())
+                inner._expect(")")
+            except ShellSyntaxError:
+                pass  # it is followed later, and is an error only then
+            else:
+                return inner.position
+        return self._closing(start - 1, "(", ")")
+
+    def _after_brace(self, start: int, quoted: bool) -> int:
+        """The place after the brace that closes `${` at `start`: a plain `{` inside opens nothing."""
+        text = self.text
+        plain = quoted and not _PATTERN_OPERAND.match(text, start)  # single quotes are characters there
+        position = start + 2
+        while position < len(text):
+            character = text[position]
+            if character == "}":
+                return position + 1
+            if character == "\\":
+                position += 2
+            elif character == "'" and not plain:
+                close = text.find("'", position + 1)
+                position = close + 1 if close >= 0 else len(text)
+            elif character == '"':
+                position = self._after_quote(position)
+            else:
+                position = self._after_expansion(position, quoted)
+        return self._fail(f"`{{` is not closed: {text[start : start + 40]!r}")
+
+    def _after_quote(self, start: int) -> int:
+        """The place after the double quote that closes the one at `start`."""
+        position = start + 1
+        while position < len(self.text):
+            if self.text[position] == '"':
+                return position + 1
+            position = position + 2 if self.text[position] == "\\" else self._after_expansion(position, True)
+        return self._fail(f"a double quote is not closed: {self.text[start : start + 40]!r}")
+
+    def _after_expansion(self, position: int, quoted: bool) -> int:
+        """The place after one character, or after the expansion that begins with it."""
+        if self.text.startswith("${", position):
+            return self._after_brace(position, quoted)
+        if self.text.startswith("$((", position):
+            return self._closing(position + 1, "(", ")")
+        if self.text.startswith("$(", position):
+            return self._after_command(position + 2)
+        return self._after_backtick(position) if self.text[position] == "`" else position + 1
+
+    def _after_backtick(self, start: int) -> int:
+        found = _BACKTICKS.match(self.text, start) or self._fail("a backtick is not closed")
+        return found.end()
 
     def _closing(self, position: int, opens: str, closes: str) -> int:
         """The place after the bracket that closes the one at `position`, quotes passed over."""
@@ -683,6 +812,19 @@ class Parser:
                     return position + 1
             position += 1
         return self._fail(f"`{opens}` is not closed: {text[start : start + 40]!r}")
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """One escape of `$'…'`."""
+    octal, short, wide, wider, control, letter = found.groups()
+    if octal:
+        return chr(int(octal, 8) & 255)
+    if control:
+        return chr(ord(control) & 31)
+    if short or wide or wider:
+        code = int(short or wide or wider, 16)
+        return chr(code) if code < 0x110000 else found[0]
+    return _ESCAPES.get(letter, found[0])
 
 
 def _document_word(body: str) -> Word:

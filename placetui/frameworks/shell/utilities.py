@@ -111,7 +111,7 @@ def _compute(expression: str) -> str | None:
     if not re.fullmatch(r"[\d\s()+*/%-]+", expression):
         return None
     try:
-        return f"{evaluate(expression, lambda _: None, lambda _, __: None)}\n"
+        return f"{evaluate(expression, lambda *_: None, lambda *_: None)}\n"
     except (ValueError, ArithmeticError, RecursionError):
         return None
 

@@ -1,0 +1,709 @@
+"""Words as a command gets them: variables, arithmetic and the output of commands filled in, then split.
+
+What only running the script would tell is `Unknown`, as is what depends on it. A variable that the script does not set
+counts as unset where the script provides for that: `${GPUS:-8}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Literal, NamedTuple, TypeAlias
+
+from placetui.frameworks.shell.arithmetic import NotKnownError, evaluate
+from placetui.frameworks.shell.patterns import Pattern
+from placetui.frameworks.shell.state import State
+from placetui.frameworks.shell.syntax import ShellSyntaxError, Word, WordPart, parse_operand, parse_word
+from placetui.frameworks.shell.values import (
+    Origin,
+    ScriptLine,
+    Traced,
+    Undecided,
+    Unknown,
+    is_unknown,
+    joined,
+    placed,
+)
+
+_MOST_CHARACTERS = 1_000_000
+"""Of all words that expansions make: a few lines can ask for billions."""
+
+_MOST_ITEMS = 10_000
+_BLANKS = " \t\n"
+_PARAMETER = re.compile(r"\$\{([#!]?)(\w+|[@*#?$!-])(.*)\}", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_SUBSTITUTE = re.compile(r":?[-=+?]|##?|%%?|//?|\^\^?|,,?|:")
+_NUMBERS = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.(-?\d{1,6}))?")
+_LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])")
+_CHANGED = re.compile(r"([A-Za-z_]\w*)\s*(?:[-+*/%|&^]?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
+_OF_THE_SHELL = frozenset(
+    "BASH BASHOPTS BASHPID BASH_VERSION BASH_VERSINFO DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HOME "
+    "HOSTNAME HOSTTYPE LINENO MACHTYPE OLDPWD OPTIND OSTYPE PATH PIPESTATUS PPID PWD RANDOM SECONDS SHELL SHELLOPTS "
+    "SHLVL SRANDOM TERM UID USER".split()
+)
+"""Variables that are set in every shell, to values that are not known here."""
+
+
+class Piece(NamedTuple):
+    """A part of a word, filled in."""
+
+    text: str
+    mode: Literal["literal", "quoted", "split"]
+    """Whether it is split at blanks; only what is not quoted can name files."""
+
+
+Pieces: TypeAlias = list[Piece | None]
+"""None: one word ends here, and the next begins."""
+
+
+@dataclass
+class Expander:
+    """Fills in words; owns the state of the shell."""
+
+    fixed: Mapping[str, str]
+    """Variables that keep their value, whatever the script assigns."""
+
+    output_of: Callable[[str], str]
+    """What a command inside of `$( … )` prints."""
+
+    state: State = field(default_factory=State)
+    undecided: dict[str, Undecided] = field(default_factory=dict)
+    script: str = ""
+    """Path of the script, for `$0`."""
+
+    file: str = ""
+    """The sourced file that is being followed."""
+
+    inline_at: int = 0
+    """Line of a text that is a script itself: `bash -c`."""
+
+    blockers: list[str] = field(default_factory=list)
+    """Variables that conditions would have to know."""
+
+    _word_line: int = 0
+    _characters: int = 0
+
+    # Words
+
+    def text(self, word: Word, *, assigned: bool = False) -> str:
+        """A word as one text: nothing is split."""
+        pieces: list[str] = []
+        origins: list[Origin] = []
+        outer, self._word_line = self._word_line, word.line or self._word_line
+        for part in self._with_home(word.parts, assigned=assigned):
+            found = self._pieces(part)
+            origins += self._origins(part, found)
+            pieces += [" " if one is None else one.text for one in found]
+        self._word_line = outer
+        return placed(self._checked([joined(pieces)])[0], self.place(word.line or self._word_line), origins)
+
+    def expand(self, words: Iterable[Word]) -> list[str]:
+        """Words as a command gets them."""
+        found: list[str] = []
+        for word in (one for each in words for one in with_braces(each)):
+            outer, self._word_line = self._word_line, word.line or self._word_line
+            place = self.place(self._word_line)
+            fields = _Fields(self._separators())
+            origins: list[Origin] = []
+            for part in self._with_home(word.parts):
+                pieces = self._pieces(part)
+                origins += self._origins(part, pieces)
+                for piece in pieces:
+                    fields.add(piece)
+            self._word_line = outer
+            for texts, names_files in fields.made():
+                # A whole element of an array keeps its own place.
+                kept = len(texts) == 1 and _is_array(word) and isinstance(texts[0], Traced) and texts[0].place.line
+                made = texts[0] if kept else placed(joined(texts), place, origins)
+                found.append(Unknown(made, (), None, place, origins) if names_files else made)
+        return self._checked(found)
+
+    def place(self, line: int) -> ScriptLine:
+        return ScriptLine(self.file, self.inline_at or line)
+
+    def _origins(self, part: WordPart, pieces: Pieces) -> list[Origin]:
+        """The variables of an expansion, and where each was set."""
+        if part.kind == "arithmetic":
+            names = _NAME.findall(part.text)
+            found = [(name, self.state.variables[name][0]) for name in names if self.state.variables.get(name)]
+        else:
+            name = re.match(r"\$\{?(\w+)", part.text) if part.kind == "variable" else None
+            found = [(name[1], one.text) for one in pieces[:1] if one is not None] if name else []
+        origins: list[Origin] = []
+        for one, value in found:
+            if isinstance(value, Traced):
+                elsewhere = value.place != self.place(self._word_line) and any(value.place)
+                origins += [(one, value.place)] if elsewhere else []
+                origins += value.origins
+        return origins
+
+    def _checked(self, made: list[str]) -> list[str]:
+        self._characters += sum(map(len, made))
+        if self._characters > _MOST_CHARACTERS:
+            raise ShellSyntaxError("the script makes more text than can be followed")
+        return made
+
+    def _with_home(self, parts: Sequence[WordPart], *, assigned: bool = False) -> Iterator[WordPart]:
+        """Parts of a word in which `~` stands for a home directory."""
+        for index, part in enumerate(parts):
+            if part.kind != "text" or part.quoted or "~" not in part.text:
+                yield part
+                continue
+            last = index == len(parts) - 1
+            start = 0
+            mark = _NAME.match(part.text) if not assigned and not index else None
+            if mark and part.text[mark.end() :].startswith("="):
+                start, assigned = mark.end() + 1, True
+                yield replace(part, text=part.text[:start])
+            for number, one in enumerate(re.split("(:)", part.text[start:]) if assigned else [part.text]):
+                begins = bool(number) or bool(start) or not index
+                user, slash, rest = one.partition("/")
+                whole = bool(slash) or last or number < part.text.count(":", start) * 2
+                if begins and whole and user == "~":
+                    yield WordPart("variable", "$HOME", True)
+                    yield replace(part, text=slash + rest)
+                elif begins and user.startswith("~"):
+                    yield WordPart("command", user, True)
+                    yield replace(part, text=slash + rest)
+                else:
+                    yield replace(part, text=one)
+
+    def _separators(self) -> str | None:
+        """The characters of IFS; None if they are not known."""
+        values = self.state.variables.get("IFS")
+        if values is None or not values:
+            return _BLANKS
+        return None if isinstance(values[0], Unknown) else values[0]
+
+    def split(self, text: str, most: int = 0) -> list[str]:
+        """Fields of a text, at the characters of IFS; at most so many, the last with all the rest."""
+        separators = self._separators()
+        if separators is None or isinstance(text, Unknown):
+            return [Unknown(text, ("IFS",))]
+        blanks = "".join(one for one in separators if one in _BLANKS)
+        text = text.strip(blanks) if blanks else text
+        if not separators or not text:
+            return [text] if text else []
+        delimiter = _delimiter(separators)
+        fields = delimiter.split(text, max(0, most - 1)) if most != 1 else [text]
+        last = delimiter.split(fields[-1], 1)
+        if len(last) == 2 and not last[1]:
+            fields[-1] = last[0]
+        return fields[:-1] if len(fields) > 1 and not fields[-1] else fields
+
+    def _pieces(self, part: WordPart, *, operand: bool = False) -> Pieces:
+        """What a part of a word stands for; text of an operand is split as well."""
+        mode: Literal["quoted", "split"] = "quoted" if part.quoted else "split"
+        if part.kind == "text":
+            return [Piece(part.text, "literal" if mode == "split" and not operand else mode)]
+        if part.kind == "command":
+            return [Piece(Unknown(part.text) if part.text.startswith("~") else self.output_of(part.text), mode)]
+        if part.kind == "arithmetic":
+            value = self.arithmetic(part.text[2:-1] if part.text.startswith("$[") else part.text[3:-2])
+            if isinstance(value, Unknown):
+                value = Unknown(part.text, value.variables, value.reason)
+            return [Piece(value, mode)]
+        return self._parameter(part.text, mode)
+
+    # Parameters
+
+    def _parameter(self, source: str, mode: Literal["quoted", "split"]) -> Pieces:
+        """The value of `$X`, `${X}`, `${X:-8}`, `${X[@]}` and the like."""
+        found = _PARAMETER.fullmatch(source if source.startswith("${") else f"${{{source[1:]}}}")
+        if found is None:
+            return [Piece(Unknown(source), mode)]
+        mark, name, rest = found.groups()
+        if source in ("${#}", "${#:-0}"):
+            mark, name, rest = "", "#", source[3:-1]
+        index, rest = _index(rest)
+        every = index in ("@", "*") or name in ("@", "*")
+        if mark == "!":
+            if index in ("@", "*") and not rest:
+                return self._spread(self._keys(source, name), index or "", mode)
+            held = self.state.variables.get(name)
+            if index is not None or rest or not held or not _NAME.fullmatch(held[0]) or isinstance(held[0], Unknown):
+                return [Piece(Unknown(source, (name,)), mode)]
+            name = held[0]
+        values = self.lookup(name, index)
+        if mark == "#":
+            unsure = values is None or is_unknown(values) or rest
+            length = len(values or ()) if every else len((values or [""])[0])
+            return [Piece(Unknown(source, (name,)) if unsure else str(length), mode)]
+        if rest:
+            return self._substituted(source, name, index, values, rest, mode)
+        if values is None:
+            return [Piece(Unknown(source, (name,)), mode)]
+        if every:
+            return self._spread(values, index or name, mode)
+        value = values[0] if values else ""
+        if isinstance(value, Unknown):
+            value = Unknown(source, value.variables or (name,), value.reason)
+        return [Piece(value, mode)]
+
+    def _keys(self, source: str, name: str) -> list[str]:
+        if name in self.state.tables:
+            return list(self.state.tables[name])
+        held = self.state.variables.get(name)
+        unsure = held is None or is_unknown(held)
+        return [Unknown(source, (name,))] if unsure else [str(one) for one in range(len(held or ()))]
+
+    def _spread(self, values: Sequence[str], sign: str, mode: Literal["quoted", "split"]) -> Pieces:
+        """Several values, each a word of its own; or one word of all, for `"$*"`."""
+        if sign == "*" and mode == "quoted":
+            separators = self._separators()
+            between = Unknown("$IFS", ("IFS",)) if separators is None else separators[:1]
+            texts = [text for value in values for text in (between, value)][1:]
+            return [Piece(joined(texts), mode)]
+        return [piece for value in values for piece in (None, Piece(value, mode))][1:]
+
+    def lookup(self, name: str, index: str | None = None) -> list[str] | None:
+        """Values of a variable; None if it is not set here, nothing if it is known to be unset."""
+        state = self.state
+        name = self.resolved(name)
+        if name in ("@", "*"):
+            return state.parameters
+        if name == "#":
+            unsure = state.parameters is None or is_unknown(state.parameters)
+            return None if unsure else [str(len(state.parameters or ()))]
+        if name == "?":
+            return None if state.status is None else [state.status]
+        if name == "PWD" and state.folder is not None:
+            return [state.folder]
+        if name == "IFS" and name not in state.variables:
+            return [_BLANKS]
+        if name.isdecimal():
+            number = int(name[:4])
+            if not number:
+                return [self.script] if self.script else [Unknown("$0", ("0",))]
+            return None if state.parameters is None else _element(state.parameters, number - 1, f"${number}")
+        if name in state.tables and index is not None:
+            table = state.tables[name]
+            if index in ("@", "*"):
+                return list(table.values())
+            key = self.key(index)
+            if isinstance(key, Unknown) or (key not in table and is_unknown([*table, *table.values()])):
+                return [Unknown(f"${{{name}[{index}]}}", getattr(key, "variables", (name,)))]
+            return [table[key]] if key in table else []
+        values = state.variables.get(name)
+        if values is None and name in _OF_THE_SHELL:
+            return [Unknown(f"${name}", (name,))]
+        if values is None or index in (None, "@", "*"):
+            return values
+        position = self.arithmetic(index or "")
+        if isinstance(position, Unknown):
+            return [Unknown(f"${{{name}[{index}]}}", position.variables)]
+        return _element(values, int(position), f"${{{name}[{index}]}}")
+
+    def resolved(self, name: str) -> str:
+        """The variable that a name stands for."""
+        for _ in range(5):
+            name = self.state.references.get(name, name)
+        return name
+
+    def key(self, index: str) -> str:
+        """The name of an element."""
+        return self.text(parse_word(index))
+
+    def is_set(self, name: str) -> bool:
+        """Whether a variable is set, as far as the script says."""
+        name = self.resolved(name)
+        state = self.state
+        return bool(state.variables.get(name)) or name in state.tables or name in _OF_THE_SHELL
+
+    def depends_on(self, value: Unknown) -> None:
+        """A condition cannot be decided without knowing the value."""
+        self.blockers += value.variables
+
+    def _substituted(
+        self,
+        source: str,
+        name: str,
+        index: str | None,
+        values: list[str] | None,
+        rest: str,
+        mode: Literal["quoted", "split"],
+    ) -> Pieces:
+        """`${X:-8}`, `${X:=8}`, `${X:+y}`, `${X%.*}` and their kin."""
+        sign = _SUBSTITUTE.match(rest)
+        unknown = [value for value in values or () if isinstance(value, Unknown)]
+        reason = unknown[0].reason if unknown else None
+        if sign is None:
+            return [Piece(Unknown(source, (name,), reason), mode)]
+        kind, operand = sign[0], rest[sign.end() :]
+        every = index if index in ("@", "*") else name if name in ("@", "*") else ""
+        if kind != ":" and kind.lstrip(":") in ("-", "=", "+", "?"):
+            if unknown and (kind.endswith("+") or len(values or ()) == 1):
+                return [Piece(Unknown(source, (name,), reason), mode)]
+            missing = not values or (kind.startswith(":") and not "".join(values) and len(values) == 1)
+            if missing is kind.endswith("+"):
+                return self._spread(values or [""], every, mode) if not missing else self._nothing(every, mode)
+            if kind.endswith("?"):
+                return [Piece(Unknown(source, (name,)), mode)]
+            return self._default(name, index, kind, operand, mode)
+        made: list[str] | None = None
+        if values is not None and not unknown:
+            held = values if every else values[:1] or [""]
+            made = self._sliced(held, operand, every, name) if kind == ":" else self._changed(held, kind, operand)
+        if made is None:
+            return [Piece(Unknown(source, (name,), reason), mode)]
+        return self._spread(made, every, mode)
+
+    def _nothing(self, every: str, mode: Literal["quoted", "split"]) -> Pieces:
+        return [] if every == "@" else [Piece("", mode)]
+
+    def _default(
+        self, name: str, index: str | None, kind: str, operand: str, mode: Literal["quoted", "split"]
+    ) -> Pieces:
+        word = parse_operand(operand, quoted=mode == "quoted")
+        if kind.endswith("="):
+            value = self.text(word)
+            if index is not None:
+                return [Piece(Unknown(operand, (name,)), mode)]
+            self.set(name, [value], self.place(self._word_line), operand)
+            return [Piece(value, mode)]
+        parts = word.parts if mode == "quoted" else tuple(self._with_home(word.parts))
+        pieces = [piece for part in parts for piece in self._pieces(part, operand=True)]
+        return pieces or ([Piece("", "quoted")] if mode == "quoted" else [])
+
+    def _changed(self, values: Sequence[str], kind: str, operand: str) -> list[str] | None:
+        """Values without what a pattern matches, or with something in its place, or in other letters."""
+        new: str = ""
+        if kind.startswith("/"):
+            operand, replacement = _before_slash(operand)
+            new = self.text(parse_word(replacement))
+            if isinstance(new, Unknown) or ("&" in new and "\\" in new):
+                return None
+        word = parse_word(operand)
+        anchor = ""
+        if kind == "/" and word.parts and word.parts[0].kind == "text" and not word.parts[0].quoted:
+            first = word.parts[0].text
+            anchor = first[:1] if first[:1] in ("#", "%") else ""
+            word = Word((replace(word.parts[0], text=first[len(anchor) :]), *word.parts[1:]))
+        pattern = self.pattern(word)
+        if pattern is None:
+            return None
+        made: list[str | None] = []
+        for value in values:
+            if kind.startswith("/"):
+                empty = not word.parts or not (word.source or anchor)
+                made.append(value if empty else pattern.replaced(value, new, anchor=anchor, every=kind == "//"))
+            elif kind[0] in "#%":
+                made.append(pattern.removed(value, kind))
+            elif operand:
+                made.append(None)
+            else:
+                change = str.upper if kind[0] == "^" else str.lower
+                made.append(change(value) if len(kind) == 2 else change(value[:1]) + value[1:])
+        return None if None in made else [one for one in made if one is not None]
+
+    def pattern(self, word: Word) -> Pattern | None:
+        """A word as a pattern, in which quoted parts stand for themselves; None if it is not known."""
+        pieces: list[tuple[str, bool]] = []
+        for part in self._with_home(word.parts):
+            for piece in self._pieces(part):
+                if piece is not None and isinstance(piece.text, Unknown):
+                    self.depends_on(piece.text)
+                    return None
+                pieces.append((" ", True) if piece is None else (piece.text, piece.mode == "quoted"))
+        if any(not quoted and "\\" in text for text, quoted in pieces):
+            return None
+        return Pattern(pieces, ignore_case="nocasematch" in self.state.options)
+
+    def _sliced(self, values: Sequence[str], operand: str, every: str, name: str) -> list[str] | None:
+        """`${X:2:3}`: characters of a text, or elements of an array."""
+        text = self.text(parse_word(operand))
+        bounds = [self.arithmetic(one) for one in text.split(":", 1)]
+        if isinstance(text, Unknown) or is_unknown(bounds) or "?" in text:
+            return None
+        start, size = int(bounds[0]), int(bounds[1]) if len(bounds) > 1 else None
+        of_parameters = name in ("@", "*")
+        length = (len(values) if every else len(values[0])) + of_parameters
+        if start < 0:
+            start += length
+        if start < 0:
+            return [] if every else [""]
+        if of_parameters and start == 0:
+            return None  # `$0` is the first of them
+        if size is not None and size < 0 and every:
+            return None
+        stop = length if size is None else length + size if size < 0 else start + size
+        if stop < start:
+            return None
+        if every:
+            return list(values[start - of_parameters : stop - of_parameters])
+        return [values[0][start:stop]]
+
+    # Arithmetic
+
+    def arithmetic(self, text: str) -> str:
+        """The value of an expression over whole numbers."""
+        expanded = self.text(parse_word(text, quoted=True))
+        if isinstance(expanded, Unknown):
+            self._forget_changed(expanded)
+            return expanded
+        reasons: list[Undecided] = []
+
+        def look_up(name: str, index: int | None) -> str | None:
+            values = self.lookup(name, None if index is None else str(index))
+            if values is None or is_unknown(values[:1]):
+                reasons.extend(filter(None, [self.undecided.get(name)]))
+                return None
+            return values[0] if values else "0"
+
+        def assign(name: str, index: int | None, value: str) -> None:
+            values = [value]
+            if index is not None:
+                before = self.state.variables.get(name, [])
+                known = 0 <= index <= len(before) and name not in self.state.tables
+                values = (
+                    [*before[:index], value, *before[index + 1 :]] if known else [Unknown(f"${{{name}[@]}}", (name,))]
+                )
+            self.set(name, values, self.place(self._word_line), value)
+
+        try:
+            return str(evaluate(expanded, look_up, assign))
+        except NotKnownError as missing:
+            reason: Exception = missing
+        except (ValueError, ArithmeticError, RecursionError) as error:
+            reason = error
+        self._forget_changed(expanded)
+        return Unknown(text, reason.args if isinstance(reason, NotKnownError) else (), next(iter(reasons), None))
+
+    def _forget_changed(self, text: str) -> None:
+        """After an expression without a known value, what it assigns is not known either."""
+        for name in _CHANGED.findall(text):
+            changed = name[0] or name[1]
+            self.set(changed, [Unknown(f"${changed}", (changed,))], self.place(self._word_line), text)
+
+    # Variables
+
+    def set(self, name: str, values: list[str], place: ScriptLine, source: str) -> None:
+        """Give a variable its values, unless it is fixed."""
+        name = self.resolved(name)
+        if name in self.fixed:
+            return
+        attributes = self.state.attributes.get(name, "")
+        if "r" in attributes and self.state.variables.get(name):
+            values = [Unknown(f"${name}", (name,))]  # the script fails, or the assignment does
+        elif "i" in attributes:
+            values = [self.arithmetic(one) for one in values]
+        elif "u" in attributes or "l" in attributes:
+            change = str.upper if "u" in attributes else str.lower
+            values = [one if isinstance(one, Unknown) else change(one) for one in values]
+        kept = [one if isinstance(one, Traced) and one.place.line else placed(one, place, ()) for one in values]
+        self.undecided.pop(name, None)
+        if is_unknown(kept):
+            reason = next((one.reason for one in kept if isinstance(one, Unknown) and one.reason), None)
+            unsettled = [one for value in kept if isinstance(value, Unknown) for one in value.variables]
+            self.undecided[name] = reason or Undecided(place.line, str(source), (), tuple(unsettled), place.file)
+        self.state.variables[name] = kept
+
+    def unset(self, name: str) -> None:
+        """Remove a variable, an array, or one element of it."""
+        array, bracket, _ = name.partition("[")
+        array = self.resolved(array)
+        if array in self.fixed:
+            return
+        if bracket and array in self.state.tables:
+            key = self.key(name[len(array) + 1 : -1])
+            if isinstance(key, Unknown):
+                self.state.tables[array] = {key: key}
+            else:
+                self.state.tables[array].pop(key, None)
+        elif bracket:
+            self.set(array, [Unknown(f"${{{array}[@]}}", (array,))], self.place(self._word_line), f"unset {name}")
+        else:
+            self.state.variables[array] = []
+            self.state.tables.pop(array, None)
+            self.state.attributes.pop(array, None)
+
+
+class _Fields:
+    """Puts pieces together to words."""
+
+    def __init__(self, separators: str | None) -> None:
+        self._separators = separators
+        self._done: list[tuple[list[str], bool]] = []
+        self._texts: list[str] | None = None
+        self._names_files = False
+
+    def add(self, piece: Piece | None) -> None:
+        if piece is None:
+            self._end()
+        elif piece.mode != "split":
+            self._append(piece.text, names_files=piece.mode == "literal")
+        elif isinstance(piece.text, Unknown) or self._separators is None:
+            self._append(piece.text if isinstance(piece.text, Unknown) else Unknown(piece.text, ("IFS",)))
+        elif not self._separators:
+            if piece.text:
+                self._append(piece.text, names_files=True)
+        else:
+            self._split(piece.text)
+
+    def _split(self, text: str) -> None:
+        assert self._separators
+        end = 0
+        for found in _delimiter(self._separators).finditer(text):
+            if text[end : found.start()]:
+                self._append(text[end : found.start()], names_files=True)
+            if found[0].strip(_BLANKS) and self._texts is None:
+                self._append("")
+            self._end()
+            end = found.end()
+        if text[end:]:
+            self._append(text if not end else text[end:], names_files=True)
+
+    def _append(self, text: str, *, names_files: bool = False) -> None:
+        self._texts = [*(self._texts or ()), text]
+        self._names_files |= names_files and ("*" in text or "?" in text) and not isinstance(text, Unknown)
+
+    def _end(self) -> None:
+        if self._texts is not None:
+            self._done.append((self._texts, self._names_files))
+        self._texts, self._names_files = None, False
+
+    def made(self) -> list[tuple[list[str], bool]]:
+        """Texts of each word, and whether it is a pattern for names of files."""
+        self._end()
+        return self._done
+
+
+def _delimiter(separators: str) -> re.Pattern[str]:
+    """What separates fields: blanks of IFS together, its other characters each with the blanks around it."""
+    blanks = "".join(one for one in separators if one in _BLANKS)
+    others = "".join(one for one in separators if one not in _BLANKS)
+    around = f"[{blanks}]*" if blanks else ""
+    choices = ([f"{around}[{re.escape(others)}]{around}"] if others else []) + ([f"[{blanks}]+"] if blanks else [])
+    return re.compile("|".join(choices))
+
+
+def _index(rest: str) -> tuple[str | None, str]:
+    """What stands in brackets behind a name, and what follows."""
+    if not rest.startswith("["):
+        return None, rest
+    depth = 0
+    for position, character in enumerate(rest):
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if not depth:
+            return rest[1:position], rest[position + 1 :]
+    return None, rest
+
+
+def _element(values: list[str], position: int, source: str) -> list[str]:
+    """One of several values; what is not known before it may be more than one, or none."""
+    around = values[: position + 1] if position >= 0 else values[position:]
+    unknown = next((one for one in around if isinstance(one, Unknown)), None)
+    if unknown is not None:
+        return [Unknown(source, unknown.variables, unknown.reason)]
+    return values[position:][:1] if -len(values) <= position else []
+
+
+def _before_slash(operand: str) -> tuple[str, str]:
+    """The pattern and the replacement of `${X/a/b}`."""
+    quote = ""
+    position = 0
+    while position < len(operand):
+        character = operand[position]
+        if character == "\\":
+            position += 1
+        elif quote or character in "'\"":
+            quote = "" if character == quote else quote or character
+        elif operand.startswith("${", position):
+            position = max(position, operand.find("}", position))
+        elif character == "/" and position:
+            return operand[:position], operand[position + 1 :]
+        position += 1
+    return operand, ""
+
+
+def _is_array(word: Word) -> bool:
+    return len(word.parts) == 1 and word.parts[0].text.endswith(("[@]}", "[*]}"))
+
+
+# Braces
+
+_Token: TypeAlias = str | WordPart
+"""A character that is not quoted, or a part of the word that is."""
+
+
+def with_braces(word: Word) -> list[Word]:
+    """`{1..4}` and `{a,b}` make several words of one."""
+    if not any(part.kind == "text" and not part.quoted and "{" in part.text for part in word.parts):
+        return [word]
+    tokens: list[_Token] = []
+    for part in word.parts:
+        tokens += part.text if part.kind == "text" and not part.quoted else [part]
+    return [Word(_as_parts(one), word.line) for one in _braces(tokens, 0)]
+
+
+def _braces(tokens: list[_Token], depth: int) -> list[list[_Token]]:
+    for start, token in enumerate(tokens):
+        if token != "{" or depth > 20:
+            continue
+        end, commas = _closing_brace(tokens, start)
+        if end is None:
+            continue
+        inside = tokens[start + 1 : end]
+        if commas:
+            edges = [start, *commas, end]
+            items = [made for first, last in pairwise(edges) for made in _braces(tokens[first + 1 : last], depth + 1)]
+        elif all(isinstance(one, str) for one in inside):
+            items = [list(one) for one in _sequence("".join(one for one in inside if isinstance(one, str)))]
+        else:
+            items = []
+        if items:
+            tails = _braces(tokens[end + 1 :], depth + 1)
+            if len(items) * len(tails) > _MOST_ITEMS:
+                raise ShellSyntaxError("the script makes more words than can be followed")
+            return [[*tokens[:start], *item, *tail] for item in items for tail in tails]
+    return [tokens]
+
+
+def _closing_brace(tokens: Sequence[_Token], start: int) -> tuple[int | None, list[int]]:
+    """Where a brace closes, and the commas in it."""
+    depth = 0
+    commas: list[int] = []
+    for index in range(start, len(tokens)):
+        depth += {"{": 1, "}": -1}.get(str(tokens[index]), 0) if isinstance(tokens[index], str) else 0
+        if not depth:
+            return index, commas
+        if tokens[index] == "," and depth == 1:
+            commas.append(index)
+    return None, []
+
+
+def _sequence(text: str) -> list[str]:
+    numbers, letters = _NUMBERS.fullmatch(text), _LETTERS.fullmatch(text)
+    if numbers:
+        first, last, step = int(numbers[1]), int(numbers[2]), abs(int(numbers[3] or 1)) or 1
+        if abs(last - first) // step > _MOST_ITEMS:
+            raise ShellSyntaxError("the script makes more words than can be followed")
+        padded = any(re.match(r"-?0\d", one) for one in (numbers[1], numbers[2]))
+        width = max(len(numbers[1]), len(numbers[2])) if padded else 0
+        sign = 1 if last >= first else -1
+        return [f"{one:0{width}d}" for one in range(first, last + sign, step * sign)]
+    if letters and letters[1].isupper() == letters[2].isupper():
+        codes = ord(letters[1]), ord(letters[2])
+        made = [chr(one) for one in range(min(codes), max(codes) + 1)]
+        return made if codes[0] <= codes[1] else made[::-1]
+    return []
+
+
+def _continues(part: WordPart, character: str) -> bool:
+    """Whether a character belongs to the part before it: text, or the name of a variable, as in `$X{1..3}`."""
+    name = part.kind == "variable" and re.fullmatch(r"\$[A-Za-z_]\w*", part.text)
+    return part.kind == "text" or bool(name and re.match(r"\w", character))
+
+
+def _as_parts(tokens: Iterable[_Token]) -> tuple[WordPart, ...]:
+    parts: list[WordPart] = []
+    for token in tokens:
+        if isinstance(token, WordPart):
+            parts.append(token)
+        elif parts and not parts[-1].quoted and _continues(parts[-1], token):
+            parts[-1] = replace(parts[-1], text=parts[-1].text + token)
+        else:
+            parts.append(WordPart("text", token, False))
+    return tuple(parts)
