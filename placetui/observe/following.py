@@ -10,6 +10,7 @@ from placetui.frameworks.cluster_facts import ActorSeen, RankSeen
 from placetui.frameworks.recognition import RecognisedJob
 from placetui.frameworks.registry import framework, framework_of
 from placetui.observe.model import JobSummary, RankState, State
+from placetui.observe.operations import job_name
 from placetui.placement.plan import Plan
 from placetui.placement.wording import listing
 
@@ -51,6 +52,7 @@ class PlanOutline:
             {part.group_name: name for name, part in plan.components.items() if part.group_name},
             {script: sorted(names) for script, names in plan.not_launched.items()},
             plan.source,
+            job_name(plan.source) if plan.source else "",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +79,7 @@ class PlanOutline:
 
 
 def follow(
-    jobs: Sequence[RecognisedJob], outline: PlanOutline | None, wanted: str = ""
+    jobs: Sequence[RecognisedJob], outline: PlanOutline | None, wanted: str = "", kept: str = ""
 ) -> tuple[RecognisedJob | None, str]:
     """The running job to follow, and what to say about the choice.
 
@@ -85,18 +87,21 @@ def follow(
         jobs: All that were recognised.
         outline: Of the plan; without one a job that is named is followed, or the only one that runs.
         wanted: Name, submission id or Ray job id of the job; empty: the one that fits best.
+        kept: Name of the job that was followed before: as long as it runs, no other takes its place.
     """
     if wanted:
         for job in jobs:
             if wanted in (job.name, job.job.id, job.job.submission):
                 return (named(job, outline) if outline else job), ""
+        return None, ""
     running = [job for job in jobs if not job.ended and job.ranks]
-    if wanted or outline is None:
-        return (running[0] if len(running) == 1 and not wanted else None), ""
+    if outline is None:
+        only = running if len(running) == 1 else [job for job in running if job.name == kept]
+        return (only[0] if only else None), ""
     fitting = [one for job in running if _fits(one := named(job, outline), outline)]
     if not fitting:
         return None, _why_none(running, outline)
-    best = max(fitting, key=lambda job: (_score(job, outline), job.job.started, job.job.id))
+    best = max(fitting, key=lambda job: (job.name == kept, _score(job, outline), job.job.started, job.job.id))
     equal = sum(_score(job, outline) == _score(best, outline) for job in fitting)
     note = f"{equal} running jobs fit this file: {best.name} is followed; the list of jobs has the others"
     return best, note if equal > 1 else ""

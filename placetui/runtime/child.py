@@ -14,6 +14,7 @@ from placetui.runtime.errors import ClusterError, ClusterLost
 from placetui.runtime.gcs.address import LastHead, open_head, resolve_address
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.guard import abandoned
+from placetui.runtime.gcs.model import Tables
 from placetui.runtime.gcs.versions import versions
 from placetui.runtime.jobs.call import call
 from placetui.runtime.jobs.foreign import find_any_job, find_foreign_jobs
@@ -43,8 +44,10 @@ class JobLister:
 
 
 def _list(head: Head) -> Mapping[str, Any]:
-    nodes = head.nodes()
-    found = with_silent_nodes([*find_all_jobs(head), *find_foreign_jobs(head, nodes)], nodes, head.policy)
+    tables = Tables(head.nodes(), groups=head.groups())
+    own = find_all_jobs(head, tables)
+    others = find_foreign_jobs(head, tables, own={job.record.ray_job for job in own})
+    found = with_silent_nodes([*own, *others], tables.nodes, head.policy)
     return {
         "address": head.address,
         "jobs": [job.to_dict() for job in found],

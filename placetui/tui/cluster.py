@@ -178,7 +178,10 @@ class ClusterController:
         """A source has something new; a late message of a closed one is dropped."""
         if source is not self.source:
             return
-        self._seen = update.observation
+        before, self._seen = self._seen, update.observation
+        note = update.observation.note
+        if note and not update.observation.job and (before is None or note != before.note):
+            self._notify(note)  # the top line may have no room for it
         if not self._show_seen():
             self._first_sight(update.observation)
         if update.observation.source == "ray" and self.app.workspace is not None:
@@ -286,10 +289,12 @@ class ClusterController:
         if self._is_connecting and self._options.address not in (AUTO, LOCAL):
             return f"connecting to {self._options.address}"
         seen = self._seen
+        if seen is not None and seen.note and not seen.job:
+            return seen.note
         if self.followed:
             note = f" ({seen.note})" if seen is not None and seen.job and seen.note else ""
             return f"job {self.followed}{note}"
-        return seen.note if seen is not None else ""
+        return ""
 
     @property
     def followed(self) -> str:
@@ -386,12 +391,12 @@ class ClusterController:
         return await self._request("down", job=job)
 
     async def kill(self, component: str, rank: int) -> Outcome:
-        """End a rank of the selected job, as in a crash."""
-        return await self._request("kill", job=self.job, component=component, rank=rank)
+        """End a rank of the followed job, as in a crash."""
+        return await self._request("kill", job=self.followed, component=component, rank=rank)
 
     async def restart(self, component: str, rank: int) -> Outcome:
-        """Start a rank of the selected job anew."""
-        return await self._request("restart", timeout=300.0, job=self.job, component=component, rank=rank)
+        """Start a rank of the followed job anew."""
+        return await self._request("restart", timeout=300.0, job=self.followed, component=component, rank=rank)
 
     def _report(self, outcome: Outcome, asked: str, done: str) -> bool:
         """Say how something went; whether it was done."""
@@ -425,8 +430,14 @@ class ClusterController:
         if isinstance(outcome, Failure):
             self._report(outcome, f"attach {job}", "")
             return
+        if self._fits_open_file(outcome["job"]):
+            self.job = job
+            self.connect()
+            self._notify(f"looking at job {job}")
+            return
+        seen = self._seen
         try:
-            session = await in_thread(lambda: session_of(job, outcome), "attach")
+            session = await in_thread(lambda: session_of(job, outcome, seen), "attach")
         except ValueError as problem:
             self._notify(str(problem), severity="error")
             return
@@ -435,9 +446,21 @@ class ClusterController:
             self.connect()
         else:
             self.app.show(session)
+            if session.pictured:
+                self.connect(session.plan)
         if session.recorded:
             self._notify("its file is not here, or says something else by now: this is its record")
         self._notify(f"looking at job {job}")
+
+    def _fits_open_file(self, told: Mapping[str, Any]) -> bool:
+        """Whether a job that placetui did not launch has components of the file that is open."""
+        session = self.app.session
+        if session is None or session.pictured or session.recorded or told.get("framework") in (None, "placetui"):
+            return False
+        plan = with_names(framework_of(session.plan), session.document, session.plan, session.plan_request.overrides)
+        names = {name for one in plan.components.values() for name in (one.name, one.group_name)}
+        groups = set(told.get("groups") or ())
+        return framework_of(plan).name == told["framework"] and bool(groups) and groups <= names
 
     @flow
     async def stop_job(self) -> None:
@@ -535,7 +558,7 @@ class ClusterController:
         if not self._can_ask() or not self._is_ours() or (chosen := await self._selected_rank(what)) is None:
             return None
         name = f"{chosen[0]}:{chosen[1]}"
-        question, word = confirmation(f"The process of {name} of job {self.job} {means}", name, self._owner)
+        question, word = confirmation(f"The process of {name} of job {self.followed} {means}", name, self._owner)
         return chosen if await self.app.push_screen_wait(ConfirmScreen(f"{what} {name}", question, word)) else None
 
     @flow
@@ -582,9 +605,10 @@ class ClusterController:
         question = f"Method of {component}; the built-in worker has init, train, eval, save, update, offload, onload."
         method = await self.app.push_screen_wait(AskScreen("call", question))
         if method is not None:
-            body: dict[str, Any] = {"job": self.job, "component": component, "method": method, "patience": PATIENCE}
+            job = self.followed
+            body: dict[str, Any] = {"job": job, "component": component, "method": method, "patience": PATIENCE}
             begin = lambda: self._request("call", timeout=PATIENCE + 60.0, **body)  # noqa: E731
-            title, size = f"{component}.{method} of {self.job}", components[component].world_size
+            title, size = f"{component}.{method} of {job}", components[component].world_size
             self.app.push_screen(ResultsScreen(title, component, size, self._options.ascii, begin))
 
     def ray_log(self) -> None:

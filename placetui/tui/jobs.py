@@ -10,6 +10,7 @@ from typing import Any
 
 from placetui.document import Document, DocumentError, PlanRequest
 from placetui.frameworks.registry import modes
+from placetui.observe.model import Observation
 from placetui.observe.owners import is_other
 from placetui.placement.recorded import plan_from_dict
 from placetui.placement.topology import Node
@@ -69,20 +70,24 @@ def confirmation(question: str, name: str, owner: str) -> tuple[str, str]:
     return f"{question} It belongs to {owner}.", f"{owner.partition('@')[0]}/{name}"
 
 
-def session_of(name: str, told: Mapping[str, Any]) -> Session:
+def session_of(name: str, told: Mapping[str, Any], seen: Observation | None = None) -> Session:
     """A job as something that can be opened.
 
-    Its file, where that is here and still gives the recorded plan; else the recorded plan.
+    Its file, where that is here and still gives the recorded plan; else the recorded plan. Of a job that placetui did
+    not launch, the file that its command line names; else the cluster as it is.
 
     Args:
         name: Of the job.
         told: The answer to `job`.
+        seen: The cluster.
 
     Raises:
         ValueError: there is no plan in it.
     """
     if configuration := told.get("configuration"):
         return _running_session(configuration)
+    if seen is not None and (told.get("job") or {}).get("framework", "placetui") != "placetui":
+        return Session.of_observation(seen)
     recorded: Mapping[str, Any] = told.get("plan") or {}
     if not recorded.get("components"):
         raise ValueError(f"the record of `{name}` has no plan")

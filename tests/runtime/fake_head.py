@@ -23,7 +23,7 @@ class FakeHead(Head):
         self.living = list(actors)
         self.dead: list[RayActor] = []
         self.standing: list[RayGroup] = []
-        self.members = (RayNode("n", "10.0.0.1", resources={"GPU": 8}),)
+        self.members: tuple[RayNode, ...] = (RayNode("n", "10.0.0.1", resources={"GPU": 8}),)
         self.values: dict[bytes, dict[bytes, bytes]] = {}
         self.every = 0
         """Every so many calls, one does not come through."""
@@ -49,6 +49,7 @@ class FakeHead(Head):
         return found
 
     def jobs(self) -> tuple[RayJobSeen, ...]:
+        self._call("", "")
         return ()
 
     def named_actor(self, name: str, namespace: str) -> RayActor | None:

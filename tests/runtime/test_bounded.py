@@ -73,7 +73,7 @@ print(json.dumps(found), flush=True)
 RANKS = 3
 NODES = 1
 
-CALLS = {"ps": 14, "call": 8, "logs": 10, "kill": 18, "restart": 26}
+CALLS = {"ps": 11, "call": 8, "logs": 10, "kill": 18, "restart": 26}
 """At most, besides those while something is waited for: five looks a second, of three calls and two rows each. `ps`
 also reads what jobs of other programs are known by."""
 

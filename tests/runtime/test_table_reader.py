@@ -12,8 +12,8 @@ from placetui.runtime.watch.view import Seen, rank_states
 from tests.runtime.fake_head import FakeHead
 
 SIZE = 16
-TABLES = 4 + 3
-"""Calls for actors, by the state they are in; and for nodes, placement groups and what is available."""
+TABLES = 4 + 2
+"""Calls for actors, by the state they are in; and for nodes and placement groups."""
 
 
 class Clock:
@@ -53,10 +53,6 @@ class Watched(FakeHead):
         self._call("", "")
         return ()
 
-    def available(self) -> dict[str, dict[str, float]]:
-        self._call("", "")
-        return {}
-
 
 def watch() -> tuple[Watched, TableReader, Clock]:
     head, clock = Watched(), Clock()
@@ -79,13 +75,31 @@ def states(seen: Seen) -> list[str]:
 def test_a_watch_reads_the_living_and_the_record_now_and_then() -> None:
     head, reader, clock = watch()
     calls, rows, seen = read(head, reader)
-    assert (calls, rows) == (TABLES + 1, SIZE + 40)
+    assert (calls, rows) == (TABLES + 2, SIZE + 40)  # the record and the drivers
     assert states(seen) == ["alive"] * SIZE
     assert seen.record is not None
     assert seen.record.owner == "ann@desk"
     assert read(head, reader)[:2] == (TABLES, SIZE + 40)
     clock.now += 6.0
+    assert read(head, reader)[0] == TABLES + 2
+
+
+def test_the_drivers_are_read_again_when_one_comes_or_goes() -> None:
+    head, reader, _ = watch()
+    read(head, reader)
+    head.living.append(RayActor("b0", "b", "elsewhere", job="08"))
     assert read(head, reader)[0] == TABLES + 1
+    assert read(head, reader)[0] == TABLES
+    head.living.pop()
+    assert read(head, reader)[0] == TABLES + 1
+
+
+def test_a_job_of_the_same_name_and_other_components_is_not_followed() -> None:
+    head, _, clock = watch()
+    for components, followed in (({"actor"}, True), ({"actor", "env"}, True), ({"rollout"}, False)):
+        reader = TableReader("auto", "train", clock, components=components)
+        reader.head = head
+        assert (read(head, reader)[2].record is not None) == followed
 
 
 def test_the_dead_of_the_job_are_read_once_and_no_others() -> None:

@@ -38,26 +38,34 @@ SUBMITTED = b"placetui-submitted"
 _STATUS: dict[str, JobState] = {"FAILED": "failed", "STOPPED": "ended", "SUCCEEDED": "ended"}
 
 
-def find_foreign_jobs(head: Head, nodes: tuple[RayNode, ...], job: str = "") -> list[JobStatus]:
+def find_foreign_jobs(
+    head: Head, tables: Tables | None = None, job: str = "", own: Collection[str] = ()
+) -> list[JobStatus]:
     """Jobs that a framework is recognised in: those that run, and those that ended lately.
 
     Args:
         head: Of the cluster.
-        nodes: That are alive.
+        tables: Its nodes and groups, where they were read before.
         job: Only the one of this submission or Ray job, however long ago it ended.
+        own: Ray jobs of launches of ours, which are known already.
     """
     oldest = time.time() - LATELY
     wanted = [
-        one for one in head.jobs() if (job in (one.submission, one.id) if job else not one.dead or one.ended > oldest)
+        one
+        for one in head.jobs()
+        if (job in (one.submission, one.id) if job else one.id not in own and (not one.dead or one.ended > oldest))
     ]
+    if not wanted:
+        return []
     rows: dict[str, RayActor] = {row.id: row for one in wanted for row in head.actors(job=one.id)}
     found: list[RecognisedJob] = []
     watch = JobWatch()
+    tables = tables or Tables(head.nodes(), groups=head.groups() if rows else ())
     if rows:
-        facts = cluster_facts(Tables(nodes, tuple(rows.values()), head.groups()), map(with_user, wanted))
+        facts = cluster_facts(replace(tables, actors=tuple(rows.values())), map(with_user, wanted))
         found += watch.recognise(facts)
     found += _submitted(head, wanted, {one.job.id for one in found})
-    return [_status(head, one, rows, nodes, _file(watch, one)) for one in found]
+    return [_status(head, one, rows, tables.nodes, _file(watch, one)) for one in found]
 
 
 def _file(watch: JobWatch, job: RecognisedJob) -> str | None:
@@ -84,7 +92,7 @@ def find_any_job(head: Head, name: str) -> JobStatus:
     own = JOB_NAME.fullmatch(name)
     if own and records.find(head, name) is not None:
         return find_job(head, name)
-    if found := find_foreign_jobs(head, head.nodes(), name):
+    if found := find_foreign_jobs(head, job=name):
         # Of several drivers of one submission, the one that came last.
         return max(found, key=lambda one: (one.runs, one.record.created))
     return find_job(head, name)
@@ -95,7 +103,7 @@ def look_again(head: Head, job: JobStatus) -> JobStatus:
     record = job.record
     if job.foreign is None:
         return job_of(record, Tables(head.nodes(), job_actors(head, record)))
-    return next(iter(find_foreign_jobs(head, head.nodes(), job.foreign.job.id)), job)
+    return next(iter(find_foreign_jobs(head, job=job.foreign.job.id)), job)
 
 
 def refuse_foreign(job: JobStatus, what: str) -> None:

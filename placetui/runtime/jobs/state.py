@@ -166,12 +166,18 @@ def dead_actors(head: Head, record: Record) -> tuple[RayActor, ...]:
     return tuple(row for row in rows if row is not None and row.state == "DEAD")
 
 
-def find_all_jobs(head: Head) -> list[JobStatus]:
-    """All jobs: those with a record, and actors and placement groups that were left without one."""
-    found, nodes = records.find_all(head), head.nodes()
+def find_all_jobs(head: Head, tables: Tables | None = None) -> list[JobStatus]:
+    """All jobs: those with a record, and actors and placement groups that were left without one.
+
+    Args:
+        head: Of the cluster.
+        tables: Its nodes and groups, where they were read before.
+    """
+    tables = tables or Tables(head.nodes(), groups=head.groups())
+    found, nodes = records.find_all(head), tables.nodes
     known = {record.job for record in found}
     left = {name.partition("/")[0] for name in head.actor_names(NAMESPACE) if "/" in name}
-    left |= {one.name for one in head.groups() if one.namespace == NAMESPACE and one.name and one.state != "REMOVED"}
+    left |= {one.name for one in tables.groups if one.namespace == NAMESPACE and one.name and one.state != "REMOVED"}
     listed = [job_of(record, Tables(nodes, job_actors(head, record))) for record in found]
     return listed + [job_of(Record(name, None, 0.0, uid=""), Tables(nodes)) for name in sorted(left - known)]
 

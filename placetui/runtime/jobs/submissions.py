@@ -98,7 +98,7 @@ def _follow(head: Head, client: Any, name: str, body: Mapping[str, Any], work: W
     def look() -> dict[str, Any] | None:
         details = client.get_job_info(name)
         status = getattr(details.status, "value", str(details.status))
-        found = find_foreign_jobs(head, head.nodes(), name)
+        found = find_foreign_jobs(head, job=name)
         groups = dict(found[-1].to_dict()["groups"]) if found else {}
         now = {"status": status.lower(), "groups": groups}
         if now != told:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from placetui.bridge.work import Work
+from placetui.frameworks.cluster_facts import RayJobSeen
 from placetui.frameworks.demand import ActorDemand, BundleDemand, GroupDemand
 from placetui.frameworks.preflight import amounts
 from placetui.frameworks.scheduling import Request, schedule
@@ -66,17 +67,19 @@ class PendingLister:
 
 def pending(head: Head) -> dict[str, Any]:
     """As `placetui pending --json` prints it."""
-    picture, found = find_waiting(head, Tables(head.nodes(), head.living_actors(), head.groups(), head.available()))
+    picture, found = find_waiting(head, Tables(head.nodes(), head.living_actors(), head.groups()))
     return {"schema": 1, "waiting": [one.to_dict(picture) for one in found] if picture else []}
 
 
-def find_waiting(head: Head, tables: Tables) -> tuple[ClusterPicture | None, list[Waiting]]:
-    """What waits, longest first; the head is asked for more than its tables only if something does."""
+def find_waiting(
+    head: Head, tables: Tables, jobs: Sequence[RayJobSeen] | None = None
+) -> tuple[ClusterPicture | None, list[Waiting]]:
+    """What waits, longest first; what is free, and whose the rest is, is asked only if something does."""
     actors = [one for one in tables.actors if waits(one)]
     groups = [one for one in tables.groups if one.state in WAITING_GROUPS]
     if not actors and not groups:
         return None, []
-    picture = ClusterPicture.read(head, tables)
+    picture = ClusterPicture.read(head, replace(tables, available=head.available()), jobs)
     by_id = {one.id: one for one in tables.groups}
     found = [waiting_group(one, picture) for one in groups]
     found += [_waiting_actor(one, by_id.get(one.group), picture) for one in actors]

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from placetui.frameworks.cluster_facts import RayJobSeen
 from placetui.frameworks.preflight import ClusterNode
 from placetui.frameworks.scheduling import NodeResources, units
 from placetui.frameworks.shortage import Holding
@@ -34,10 +35,11 @@ class ClusterPicture:
     """What people call nodes, by id."""
 
     @classmethod
-    def read(cls, head: Head, tables: Tables | None = None) -> ClusterPicture:
-        """Of a cluster whose tables are known, or are read first."""
+    def read(cls, head: Head, tables: Tables | None = None, jobs: Sequence[RayJobSeen] | None = None) -> ClusterPicture:
+        """Of a cluster whose tables and jobs are known, or are read first."""
         tables = tables or head.tables()
-        owners = Owners(tuple(map(with_user, head.jobs())), records.find_all(head), time.time())
+        jobs = head.jobs() if jobs is None else jobs
+        owners = Owners(tuple(map(with_user, jobs)), records.find_all(head), time.time())
         titles = node_titles(tables.nodes)
         by_id = {node.id: node for node in tables.nodes}
         nodes = tuple(ClusterNode(titles[one.name], by_id[one.name].ip, one) for one in node_resources(tables))

@@ -111,8 +111,11 @@ class RayObserver:
         """How the link to the cluster is."""
 
         self._outline = PlanOutline.read(self._options.plan)
-        named = self._outline.job if self._outline is not None else ""
-        self._reader = TableReader(self._options.address, self._options.job or named)
+        if self._outline is None or self._options.job:
+            self._reader = TableReader(self._options.address, self._options.job)
+        else:
+            components = frozenset(self._outline.sizes)
+            self._reader = TableReader(self._options.address, self._outline.job, components=components)
         self._job_seen = False
         self._tables: Latest[Seen] = Latest("tables", self._reader.read, clock)
         self._samplers = Samplers(clock) if self._options.sample else None
@@ -126,6 +129,10 @@ class RayObserver:
         self._watch = JobWatch(clock)
         self._followed = ""
         """The job of a framework that was followed last."""
+
+        self._others: frozenset[str] | None = None
+        """Ray jobs that were there when it ended: only one that is started later takes its place."""
+
         self._attribution = Attribution()
         self._began: float | None = None
         self._settled = not self._options.settle
@@ -177,11 +184,15 @@ class RayObserver:
         self._reader.recognised = frozenset(job.job.id for job in jobs)
         if seen.record is not None:
             return Followed(jobs)
-        job, note = follow(jobs, self._outline, self._options.job)
+        runs = any(job.name == self._followed and not job.ended for job in jobs)
+        if self._followed and not runs and self._others is None:
+            self._others = frozenset(job.job.id for job in jobs)
+        candidates = [job for job in jobs if self._options.job or job.job.id not in (self._others or ())]
+        job, note = follow(candidates, self._outline, self._options.job, self._followed)
         if job is not None and job.ended:
             self._followed, job = job.name, None
         if job is not None:
-            self._followed = job.name
+            self._followed, self._others = job.name, None
         elif self._followed:
             note = f"job {self._followed} has ended"
         return Followed(jobs, job, self._outline, note)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Set
 from contextlib import suppress
 
+from placetui.frameworks.cluster_facts import RayJobSeen
 from placetui.observe.operations import AUTO
 from placetui.placement.environment import NAMESPACE, worker_name
 from placetui.runtime.errors import ClusterError
@@ -22,13 +23,28 @@ RETRY = 2.0
 """Seconds between attempts to find a head."""
 
 RECORD_PERIOD = 5.0
-"""Seconds between readings of the record of a job that is complete, while none of its ranks is missing."""
+"""Seconds between readings of the record of a job that is complete, and of the drivers, while no rank is missing."""
 
 
 class TableReader:
     """Finds a cluster, stays connected to it, and reads it. Used by one thread at a time."""
 
-    def __init__(self, asked: str, job: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        asked: str,
+        job: str,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        components: Set[str] = frozenset(),
+    ) -> None:
+        """Read a cluster.
+
+        Args:
+            asked: Its address.
+            job: Of ours, that is followed.
+            clock: For tests.
+            components: Those that the job has, if it is the one that is meant; none: it was asked for by its name.
+        """
         self.head: Head | None = None
         """While there is one."""
 
@@ -40,6 +56,7 @@ class TableReader:
 
         self._asked = asked
         self._job = job
+        self._components = components
         self._clock = clock
         self._address = ""
         """Of the cluster that was read last."""
@@ -48,6 +65,9 @@ class TableReader:
         self._retry_at = 0.0
         self._record: Record | None = None
         self._record_at = 0.0
+        self._jobs: tuple[Set[str], float, tuple[RayJobSeen, ...]] | None = None
+        """Ray jobs of living actors when the drivers were read, when to read them again, and those."""
+
         self._dead: dict[str, RayActor | None] = {}
         """By name, ranks of the job that are missing."""
 
@@ -66,14 +86,14 @@ class TableReader:
         head = self.head or self._connect()
         before = time.thread_time()
         try:
-            nodes, actors, groups, available = head.nodes(), head.living_actors(), head.groups(), head.available()
+            nodes, actors, groups = head.nodes(), head.living_actors(), head.groups()
             names = {actor.name for actor in actors if actor.namespace == NAMESPACE}
             record = self._read_record(head, names)
             dead = self._dead_ranks(head, record, names)
-            jobs = head.jobs()
+            jobs = self._read_jobs(head, actors)
             dead += self._dead_of_recognised(head, actors)
-            tables = Tables(nodes, (*actors, *dead), groups, available)
-            _, waiting = find_waiting(head, tables)
+            tables = Tables(nodes, (*actors, *dead), groups)
+            _, waiting = find_waiting(head, tables, jobs)
         except ClusterError:
             self.close()
             raise
@@ -99,7 +119,7 @@ class TableReader:
             raise
         self._failure = None
         self._address = head.address
-        self._record, self._dead, self._dead_of = None, {}, {}
+        self._record, self._jobs, self._dead, self._dead_of = None, None, {}, {}
         self.head = head
         return head
 
@@ -116,6 +136,13 @@ class TableReader:
                     return open_head(other)
             raise
 
+    def _read_jobs(self, head: Head, actors: tuple[RayActor, ...]) -> tuple[RayJobSeen, ...]:
+        """Drivers: read when one comes that has actors, when all actors of one are gone, and now and then."""
+        living, now = {actor.job for actor in actors}, self._clock()
+        if self._jobs is None or living != self._jobs[0] or now >= self._jobs[1]:
+            self._jobs = living, now + RECORD_PERIOD, head.jobs()
+        return self._jobs[2]
+
     def _read_record(self, head: Head, names: Set[str]) -> Record | None:
         """The record of the job that is followed; None if there is none, or somebody is ending it."""
         if not self._job:
@@ -124,13 +151,18 @@ class TableReader:
         if known is None or known.state != READY or now >= self._record_at or not _ranks(known) <= names:
             self._record_at = now + RECORD_PERIOD
             found = records.find(head, self._job)
-            if found is not None and found.state == STOPPING:
+            if found is not None and (found.state == STOPPING or not self._is_meant(found)):
                 found = None
             if found is None or known is None or found.uid != known.uid:
                 self._dead = {}
             if found != known:
                 self._record = found
         return self._record
+
+    def _is_meant(self, record: Record) -> bool:
+        """Whether it is the job of the open file, which may have been edited since; another may have its name."""
+        wanted, has = self._components, record.groups.keys()
+        return not wanted or wanted <= has or has <= wanted
 
     def _dead_ranks(self, head: Head, record: Record | None, names: Set[str]) -> list[RayActor]:
         """Rows of ranks that live no more, which tell why: read once, when one is missed."""

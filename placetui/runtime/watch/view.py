@@ -337,7 +337,8 @@ class ClusterView:
         followed = followed or Followed()
         self.followed = followed
         job = followed.job
-        mode = mode or (job.framework if job is not None else "")
+        if job is not None and (not mode or by_mode(mode).name != job.framework):
+            mode = job.framework
         self.places: tuple[ShownNode, ...] = places(seen, mode, planned, driver, ranks, job)
         slots = {place.node.id: GpuOrder(place.node.gpus) for place in self.places}
         slots.update((name, gpus) for name, (_, gpus) in known.items())

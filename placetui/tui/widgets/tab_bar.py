@@ -15,6 +15,7 @@ from textual.widget import Widget
 
 from placetui.grid import Run, Style, clean
 from placetui.grid.look.style import ERROR, FAINT, GHOST, MUTED, TEXT, WHITE, Ground
+from placetui.grid.look.text import cut
 from placetui.tui.actions import View
 from placetui.tui.themes import GridPalette
 
@@ -31,6 +32,9 @@ TABS: tuple[tuple[View, str, str], ...] = (
 
 OF_CLUSTER: tuple[View, ...] = ("processes", "ranks", "drift", "groups", "events")
 """Tabs that have nothing to show without a cluster."""
+
+LEAST_WORDS = 20
+"""Columns that words at the right need at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +106,12 @@ class TabBar(Widget):
         for tab in tabs:
             runs += [Run(" " * (tab.start - x), TEXT), *tab.runs]
             x = tab.start + tab.width
-        words = list(self.tabs.words)
-        while words and x + 2 + len(_joined(words)) + 1 > self.size.width:
+        words, room = list(self.tabs.words), self.size.width - x - 3
+        while len(words) > 1 and cell_len(_joined(words)) > room:
             words.remove(next((one for one in words if not one[1]), words[0]))
+        if words and cell_len(words[0][0]) > room:
+            ellipsis = ".." if self.tabs.ascii else "…"
+            words = [(cut(words[0][0], room, ellipsis=ellipsis), words[0][1])] if room >= LEAST_WORDS else []
         if words:
             runs.append(Run(" " * (self.size.width - x - cell_len(_joined(words)) - 1), TEXT))
             for place, (text, bad) in enumerate(words):

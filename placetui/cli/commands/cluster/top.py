@@ -32,7 +32,7 @@ from placetui.observe.alerts import NO_THRESHOLDS, AlertWatch, Thresholds
 from placetui.observe.drift import Drift, DriftWatch
 from placetui.observe.events import Event, EventLog
 from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample
-from placetui.observe.operations import AUTO, job_name
+from placetui.observe.operations import AUTO
 from placetui.observe.settled import SettledPlan
 from placetui.placement.plan import Plan
 from placetui.placement.topology import Node
@@ -125,7 +125,7 @@ class PlannedFile:
         from placetui.observe.following import PlanOutline
 
         named = with_names(framework_of(self.plan), self.document, self.plan, self.options.overrides)
-        return replace(PlanOutline.of(named), job=job_name(self.plan.source)).to_dict()
+        return PlanOutline.of(named).to_dict()
 
     def plan_on(self, nodes: Sequence[NodeSample]) -> Plan:
         """The plan on the nodes of a cluster, if the file does not say what they are.

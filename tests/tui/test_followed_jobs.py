@@ -1,0 +1,139 @@
+"""Jobs that people start themselves, in the dashboard: found by the open file, named, chosen, and their end told.
+
+The observer is the real one, over the recorded tables of a cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from placetui.frameworks.cluster_facts import ClusterFacts, RayJobSeen
+from placetui.observe.following import PlanOutline
+from placetui.observe.model import Source
+from placetui.runtime.gcs.model import RayActor, RayNode
+from placetui.runtime.jobs import records
+from placetui.runtime.jobs.records import Record
+from placetui.runtime.watch.observer import RayObserver
+from placetui.tui.dialogs.jobs import JobsScreen
+from tests.runtime.fake_head import FakeHead
+from tests.runtime.test_recorded_jobs import RLINF, rlinf_scene, row
+from tests.sources import SpokenFor
+from tests.tui.pretend import ADDRESS, PretendedOperations
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from placetui.placement.plan import Plan
+    from tests.tui.conftest import Desk, Seat
+
+
+class RecordedHead(FakeHead):
+    """A head with the tables of a recording."""
+
+    def show(self, facts: ClusterFacts) -> None:
+        rows = [row(actor) for actor in facts.actors]
+        self.living = [one for one in rows if one.state != "DEAD"]
+        self.dead = [one for one in rows if one.state == "DEAD"]
+        self.members = tuple(RayNode(one.id, one.ip, one.ip, {"GPU": one.gpus}) for one in facts.nodes)
+        self.drivers = tuple(facts.jobs)
+
+    def jobs(self) -> tuple[RayJobSeen, ...]:
+        return self.drivers
+
+
+class Cluster(SpokenFor):
+    """What the child would show of it."""
+
+    name: Source = "ray"
+
+    def __init__(self, head: FakeHead, plan: Plan, job: str) -> None:
+        super().__init__()
+        outline = PlanOutline.of(plan).to_dict()
+        options = {"mode": plan.mode, "nodes": len(plan.nodes), "plan": outline, "job": job, "sample": False}
+        self._observer = RayObserver(options)
+        self._observer._reader.head = head
+
+    def look(self) -> None:
+        self.deliver(self._observer.observe(time.monotonic() + 5.0))
+
+
+@asynccontextmanager
+async def opened(
+    desk: Desk, head: FakeHead, config: Any, name: str
+) -> AsyncIterator[tuple[Seat, list[Cluster], PretendedOperations]]:
+    clusters: list[Cluster] = []
+
+    def look(plan: Plan, address: str, job: str) -> Cluster:
+        clusters.append(Cluster(head, plan, job))
+        return clusters[-1]
+
+    operations = PretendedOperations()
+    file = desk.write(json.dumps(config), name)
+    async with desk.open(file, (160, 40), cluster=look, operations=operations, write=True) as seat:
+        await seat.until(lambda: clusters and clusters[0].subscriber is not None)
+        clusters[0].look()
+        yield seat, clusters, operations
+
+
+async def test_the_job_of_the_open_file_is_followed_unasked_another_by_choice_and_its_end_is_an_event(
+    desk: Desk,
+) -> None:
+    head = RecordedHead()
+    head.show(rlinf_scene("two-jobs", "both")[0])
+    config = RLINF["two-jobs"]["jobs"][0]["config"]
+    async with opened(desk, head, config, "sft_a.yaml") as (seat, clusters, operations):
+        await seat.sees("job 01000000")
+        assert seat.observation is not None
+        assert {state.state for state in seat.observation.ranks["actor"]} == {"alive"}
+        head.show(rlinf_scene("two-jobs", "second_only")[0])
+        clusters[-1].look()
+        await seat.sees("job 01000000 has ended", "01000000 ended")
+        assert seat.main.picture.notices == ()
+        head.show(rlinf_scene("two-jobs", "again")[0])
+        clusters[-1].look()
+        await seat.sees("job 04000000")
+
+        chosen = {"name": "03000000", "framework": "rlinf", "state": "running", "created": 0.0}
+        chosen["groups"] = {"ActorGroup": {"world_size": 2, "alive": 2}}
+        operations.replies["ps"] = {"address": ADDRESS, "jobs": [chosen]}
+        operations.replies["job"] = {"job": chosen, "plan": {}, "nodes": [], "ranks": []}
+        await seat.press("J")
+        await seat.until(lambda: seat.shows(JobsScreen))
+        await seat.sees("03000000", "2/2")
+        await seat.press("enter")
+        await seat.until(lambda: len(clusters) > 1 and clusters[-1].subscriber is not None)
+        clusters[-1].look()
+        await seat.sees("job 03000000")
+        assert seat.session.file.endswith("sft_a.yaml")
+
+
+async def test_a_job_with_other_components_is_one_sentence(desk: Desk) -> None:
+    head = RecordedHead()
+    head.show(rlinf_scene("collocated", "running")[0])
+    config = {"cluster": {"num_nodes": 1, "component_placement": {"agent": "all"}}}
+    async with opened(desk, head, config, "agents.yaml") as (seat, _, _):
+        await seat.sees("ray, a running RLinf job has other components: Act")
+        sentence = "a running RLinf job has other components: ActorGroup 2, EnvGroup 2 and RolloutGroup 2"
+        assert (seat.main.picture.notices, seat.toasts) == ((), [sentence])
+
+
+async def test_a_launch_from_another_terminal_is_followed_and_its_ranks_can_be_restarted(desk: Desk) -> None:
+    ranks = [RayActor(f"{n:02}", f"conf/actor:{n}", "placetui", job="01", node="n", pid=n + 1) for n in range(2)]
+    head = FakeHead(*ranks)
+    record = Record("conf", "conf.yaml", 1.0, groups={"actor": 2}, ray_job="01", owner="ann@desk")
+    records.create(head, record)
+    records.set_ready(head, record)
+    config = {"cluster": {"num_nodes": 1, "component_placement": {"actor": "0-1"}}}
+    async with opened(desk, head, config, "conf.yaml") as (seat, _, operations):
+        await seat.sees("job conf")
+        assert seat.observation is not None
+        assert [state.state for state in seat.observation.ranks["actor"]] == ["alive", "alive"]
+        await seat.press("R")
+        await seat.sees("actor:0 of job conf ends and starts anew")
+        await seat.write("ann/actor:0")
+        await seat.press("enter")
+        await seat.until(lambda: operations.asked("restart"))
+        assert operations.of("restart").body["job"] == "conf"
