@@ -45,7 +45,7 @@ from placetui.tui.selection import Selection, place_of_row, ranks_at
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.content import text_of, text_of_lines
 from placetui.tui.widgets.key_bar import Chip, KeyBar, KeyHint
-from placetui.tui.widgets.panel import ListPanel, Panel, title_of
+from placetui.tui.widgets.panel import ListPanel, Panel, name_border, title_of
 from placetui.tui.widgets.side import ComponentsPanel, EventsPanel, HeatPanel, ProblemsPanel
 from placetui.tui.widgets.status_bar import StatusBar, TopLine
 from placetui.tui.widgets.tab_bar import TabBar, Tabs
@@ -309,7 +309,7 @@ class MainScreen(Screen[None]):
     def _write_title(self) -> None:
         """Say in the border of the pane what it shows."""
         views, drawing, live = self.query_one("#views"), self.grid.drawing, self.picture.live
-        views.border_subtitle = ""
+        subtitle: Content | str = ""
         views.set_class(self.picture.session.broken and self.view in ("file", "text"), "-trouble")
         if self.view == "grid":
             about = "plan and live" if live is not None else "plan, no cluster"
@@ -318,17 +318,17 @@ class MainScreen(Screen[None]):
             elif self.launching:
                 about = "ranks coming up"
             heat = drawing is not None and drawing.density == "heat"
-            views.border_title = title_of("Heat wall" if heat else "Grid", None, about)
+            title = title_of("Heat wall" if heat else "Grid", None, about)
             if drawing is not None and self.palette is not None and views.size.width > 40:
                 key = drawing.key(views.size.width - 10)
                 if key:
-                    views.border_subtitle = Content.from_rich_text(text_of(key[0], self.palette))
+                    subtitle = Content.from_rich_text(text_of(key[0], self.palette))
         elif self.view in ("file", "text"):
             about = "edit" if self.view == "text" else ""
-            views.border_title = title_of("File", None, f"{clean(self.picture.session.file, self._ascii)}  {about}")
+            title = title_of("File", None, f"{clean(self.picture.session.file, self._ascii)}  {about}")
         else:
-            views.border_title = title_of(self.view.capitalize())
-            views.border_subtitle = "enter to grid  / filter  s sort"
+            title, subtitle = title_of(self.view.capitalize()), "enter to grid  / filter  s sort"
+        name_border(views, title, subtitle)
 
     def _write_keys(self) -> None:
         bar = self.query_one(KeyBar)
@@ -407,8 +407,7 @@ class MainScreen(Screen[None]):
             found = self._place_lines(place, width, compact=self.size.height < 30, rows=panel.room - len(lines))
             lines += found.lines
             title = Content.from_rich_text(text_of(found.title, self.palette)) if found.title else title_of("Device")
-        panel.border_title = title
-        panel.border_subtitle = "d all fields  enter rule" if self.pane is self.grid else "d all fields"
+        name_border(panel, title, "d all fields  enter rule" if self.pane is self.grid else "d all fields")
         panel.show(lines, self.palette)
 
     def _problem_lines(self, problems: list[Problem] | tuple[Problem, ...], width: int) -> list[Line]:

@@ -60,7 +60,7 @@ class TileSize:
 
 
 CARD = TileSize(17, 15, 19, 40, 10, 2, per_resident=2, border=1)
-TILE = TileSize(10, 8, 10, 30, 4, 3)
+TILE = TileSize(10, 7, 10, 30, 4, 3)
 SMALL = TileSize(7, 5, 8, 16, 2, 2, names_left=True)
 
 
@@ -482,17 +482,17 @@ class Bank:
     def _load(self, line: LineBuilder, cell: Cell, base: Style) -> None:
         """The load of the last seconds, then as it is."""
         sample = cell.sample
-        width = self.inner - 4
         if sample is None or self.overlay is None:
             return
+        load = "" if sample.utilization is None else f"{sample.utilization:.0f}%"
+        width = self.inner - max(4, len(load) + 1)
         history = self.overlay.history
         if history is not None and width > 0:
             values = history.series(cell.device.node, cell.index, "utilization", last=2 * width)
             line.extend(self.pen.history(values, width, 1, base.ground)[0], width)
         else:
             line.add(" " * max(0, width), base)
-        load = "" if sample.utilization is None else f"{sample.utilization:.0f}%"
-        line.add(load.rjust(4), self._on(MUTED, base))
+        line.add(load.rjust(self.inner - max(0, width)), self._on(MUTED, base))
 
     def _memory_line(self, line: LineBuilder, cell: Cell, base: Style) -> None:
         """`71.0 GiB  89%`, on a card."""

@@ -63,7 +63,10 @@ class Cell:
         if alerts := overlay.alerts_on(node, index):
             kind = min(alerts, key=list(_ALERTS).index)
             sign = signs.below if kind == "load_below" else signs.above
-            return Sign(sign, _ALERTS[kind], WARNING, "warning")
+            words = _ALERTS[kind]
+            if kind == "temperature_above" and self.sample and self.sample.temperature is not None:
+                words = f"{self.sample.temperature:.0f}{signs.degree}"
+            return Sign(sign, words, WARNING, "warning")
         if overlay.is_stale(node, index):
             return Sign(signs.states["stale"], "stale", WARNING, "warning")
         if state == "restarting":

@@ -56,10 +56,26 @@ def in_one_line(pen: Pen, node: Node, start: int, end: int, overlay: Overlay | N
 
 def in_slots(pen: Pen, node: Node, start: int, end: int, slots: int, overlay: Overlay | None = None) -> list[LaneEntry]:
     """The entries in columns of `SLOT`, so many in a line."""
+    items = list(_items(pen, node, overlay))
+    on_node = sum(place is not None and place.kind == NODE for place, _, _ in items)
+    before = next((n for n, (place, _, _) in enumerate(items) if place is not None and place.kind == NODE), len(items))
+    cells = slots_of(before, on_node, len(items) - before - on_node, slots)
+    width = min(SLOT - 2, end - start)
     return [
-        LaneEntry(place, runs, number // slots, start + number % slots * SLOT, min(SLOT - 2, end - start))
-        for number, (place, runs, _) in enumerate(_items(pen, node, overlay))
+        LaneEntry(place, runs, at // slots, start + at % slots * SLOT, width)
+        for at, (place, runs, _) in zip(cells, items, strict=True)
     ]
+
+
+def slots_of(before: int, on_node: int, after: int, slots: int) -> list[int]:
+    """The slot of each entry. What runs on the node itself has lines of its own where one line does not hold it."""
+    first = before if before % slots + on_node <= slots else _upto(before, slots)
+    behind = first + on_node if on_node <= slots else _upto(first + on_node, slots)
+    return [*range(before), *range(first, first + on_node), *range(behind, behind + after)]
+
+
+def _upto(number: int, step: int) -> int:
+    return -(-number // step) * step
 
 
 def write(pen: Pen, lines: Sequence[LineBuilder], entries: Sequence[LaneEntry]) -> None:

@@ -74,7 +74,7 @@ class Tiles:
         self.cell = min(size.most, max(size.squeezed, fits))
         self.pitch = self.cell + 1
         self.body = across * self.pitch - 1
-        self.width = max(self.gutter + self.body, min(NARROWEST, width or NARROWEST))
+        self.width = max(self.gutter + self.body, min(NARROWEST, max(lanes.SLOT, width or NARROWEST)))
         self.least_width = self.gutter + across * (size.least + 1) - 1
         self._slots = max(1, (self.width - self.gutter + 2) // lanes.SLOT)
         self._head = 0 if self.gutter else 1
@@ -100,8 +100,9 @@ class Tiles:
 
     def _lane_lines(self, node: Node) -> int:
         extent = self._census[node.rank]
-        entries = len(extent.robot_components) + len(extent.on_node) + len(self.pen.services.get(node.rank, ()))
-        return -(-entries // self._slots)
+        services = len(self.pen.services.get(node.rank, ()))
+        taken = lanes.slots_of(len(extent.robot_components), len(extent.on_node), services, self._slots)
+        return taken[-1] // self._slots + 1 if taken else 0
 
     def _height(self, node: Node) -> int:
         return self._main(node) + self._lane_lines(node) + 1
@@ -133,8 +134,8 @@ class Tiles:
             return None
         top += self._main(node)
         first, last = entries[0], entries[-1]
-        if first is last:
-            return Region(first.x, top + first.line, first.width, 1)
+        if first.line == last.line:
+            return Region(first.x, top + first.line, last.x + last.width - first.x, 1)
         return Region(self.gutter, top + first.line, self.width - self.gutter, last.line - first.line + 1)
 
     def at(self, x: int, y: int) -> Place | None:
@@ -146,9 +147,12 @@ class Tiles:
         region = self.locate(position, device, GPU)
         if region and region.contains(x, y):
             return Place(node.rank, GPU, device)
-        line = y - self._tops[position] - self._main(node)
-        found = (one for one in self._lane(node) if one.line == line and one.x <= x < one.x + one.width)
-        return next((one.place for one in found), None) if line >= 0 else None
+        places = dict.fromkeys(one.place for one in self._lane(node) if one.place is not None)
+        for place in places if y >= self._tops[position] + self._main(node) else ():
+            region = self.locate(position, place.index, place.kind)
+            if region and region.contains(x, y):
+                return place
+        return None
 
     def cursor(self, position: int, index: int, kind: str) -> Iterator[CursorMark]:
         region = self.locate(position, index, kind)

@@ -14,6 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.message import Message
+from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -33,16 +34,20 @@ def title_of(name: str, count: int | str | None = None, about: str = "", *, trou
     return Content.assemble(*parts)
 
 
-class Panel(Widget):
-    """Lines in a border."""
+def name_border(widget: Widget, title: Content, subtitle: Content | str = "") -> None:
+    """Write into a border; since all of the widget is painted then, only what it does not say yet."""
+    subtitle = Content(subtitle) if isinstance(subtitle, str) else subtitle
+    if widget.border_title != title.markup:
+        widget.border_title = title
+    if (widget.border_subtitle or "") != subtitle.markup:
+        widget.border_subtitle = subtitle
+
+
+class StyledLines(Widget):
+    """Lines of which only those are painted that changed."""
 
     _lines: Sequence[Line] = ()
     _palette: GridPalette | None = None
-
-    @property
-    def room(self) -> int:
-        """Lines that fit."""
-        return self.content_size.height
 
     def show(self, lines: Sequence[Line], palette: GridPalette) -> None:
         """Write these lines; those that do not fit are not seen."""
@@ -84,6 +89,37 @@ class Panel(Widget):
     def render(self) -> Text:
         """The lines."""
         return Text() if self._palette is None else text_of_lines(self._lines, self._palette)
+
+
+class Bar(StyledLines):
+    """Lines at the edge of the screen, drawn for the width there is."""
+
+    palette: reactive[GridPalette | None] = reactive(None, repaint=False)
+
+    def watch_palette(self) -> None:
+        """Colours of another theme."""
+        self.update()
+
+    def on_resize(self) -> None:
+        self.update()
+
+    def update(self) -> None:
+        """Draw it."""
+        if self.palette is not None and self.size.width:
+            self.show(self.lines(), self.palette)
+
+    def lines(self) -> list[Line]:
+        """What it shows; nothing by itself."""
+        return []
+
+
+class Panel(StyledLines):
+    """Lines in a border."""
+
+    @property
+    def room(self) -> int:
+        """Lines that fit."""
+        return self.content_size.height
 
 
 class ListPanel(Panel, can_focus=True):

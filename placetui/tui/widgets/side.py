@@ -15,7 +15,7 @@ from placetui.grid.panels.launch import waiting_lines
 from placetui.tui.launch import Launch
 from placetui.tui.live import LivePicture
 from placetui.tui.themes import GridPalette
-from placetui.tui.widgets.panel import ListPanel, title_of
+from placetui.tui.widgets.panel import ListPanel, name_border, title_of
 
 HEAT_AFTER = 0.5
 """Seconds after which the panels beside the heat wall follow it."""
@@ -75,7 +75,7 @@ class ComponentsPanel(PlanPanel):
         self.update()
 
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
-        self.border_title = title_of("Components", len(picture.plan.components))
+        name_border(self, title_of("Components", len(picture.plan.components)))
         if self.has_class("-rows"):
             names = list(picture.plan.components)
             return [Entry((line,), names[min(n, len(names) - 1)]) for n, line in enumerate(component_rows(pen, width))]
@@ -94,13 +94,12 @@ class ProblemsPanel(PlanPanel):
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
         if self.launch is not None and not picture.notices:
             waiting = self.launch.waiting
-            self.border_title = title_of("Waiting for", sum(len(one.ranks) for one in waiting))
-            self.border_subtitle = "F log of the rank"
+            name_border(self, title_of("Waiting for", sum(len(one.ranks) for one in waiting)), "F log of the rank")
             return [Entry(tuple(waiting_lines(pen, waiting, width, max(1, self.room))))]
         problems, notices = picture.session.problems, picture.notices
         number = len(problems) + len(notices)
-        self.border_title = title_of("Problems", number or None, trouble=bool(number))
-        self.border_subtitle = "! next  enter go" if number else ""
+        title = title_of("Problems", number or None, trouble=bool(number))
+        name_border(self, title, "! next  enter go" if number else "")
         self.set_class(bool(number), "-trouble")
         return problem_entries(pen, problems, notices, width)
 
@@ -109,9 +108,8 @@ class EventsPanel(PlanPanel):
     """What happened."""
 
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
-        self.border_title = title_of("Events")
         seen = picture.observation
-        self.border_subtitle = f"7 all {len(picture.events)}" if picture.events else ""
+        name_border(self, title_of("Events"), f"7 all {len(picture.events)}" if picture.events else "")
         latest = picture.events[-max(1, self.room) :]
         return event_entries(pen, reversed(latest), seen.time if seen else 0.0, width)
 
@@ -149,11 +147,10 @@ class HeatPanel(PlanPanel):
             return []
         panels = HeatPanels(self.drawing)
         if self.id == "map":
-            self.border_title, self.border_subtitle = title_of("Map", None, "all nodes"), "g G ends"
+            name_border(self, title_of("Map", None, "all nodes"), "g G ends")
             return [Entry((line,)) for line in panels.minimap(width, max(1, self.room), *self.view)]
         if self.id == "spread":
-            self.border_title = title_of("Spread", None, f"GPUs by {self.drawing.metric}")
+            name_border(self, title_of("Spread", None, f"GPUs by {self.drawing.metric}"))
             return [Entry((line,)) for line in panels.spread(width, max(2, self.room - 1))]
-        self.border_title = title_of("Highest", None, self.drawing.metric)
-        self.border_subtitle = "enter go there"
+        name_border(self, title_of("Highest", None, self.drawing.metric), "enter go there")
         return [Entry((line,), place) for line, place in panels.highest(width, max(1, self.room))]

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from rich.cells import cell_len
-from rich.text import Text
 from textual import events
 from textual.reactive import reactive
-from textual.widget import Widget
 
-from placetui.grid import Run, Style, clean
+from placetui.grid import Line, Run, Style, clean
 from placetui.grid.look.glyphs import glyphs
 from placetui.grid.look.meters import gradient
 from placetui.grid.look.style import ERROR, MUTED, NAME, OK, TEXT, WARNING
@@ -21,7 +19,7 @@ from placetui.grid.look.text import cut
 from placetui.grid.marks import ROLES
 from placetui.observe.totals import Totals
 from placetui.placement.wording import GIB, count
-from placetui.tui.themes import GridPalette
+from placetui.tui.widgets.panel import Bar
 
 STRIPES = tuple(ROLES.index(role) for role in ("actor", "rollout", "reward"))
 """Hues of the name."""
@@ -75,13 +73,16 @@ class Part(NamedTuple):
         return sum(cell_len(run.text) for run in self.runs) + 2
 
 
-class StatusBar(Widget):
+class StatusBar(Bar):
     """One line; what does not fit is left out, the least telling first."""
 
-    status: reactive[TopLine] = reactive(TopLine())
-    palette: reactive[GridPalette | None] = reactive(None)
+    status: reactive[TopLine] = reactive(TopLine(), repaint=False)
 
-    def render(self) -> Text:
+    def watch_status(self) -> None:
+        """It says something else."""
+        self.update()
+
+    def lines(self) -> list[Line]:
         """The line."""
         status, width = self.status, self.size.width
         head, tail = self._head(status), self._tail(status)
@@ -109,13 +110,7 @@ class StatusBar(Widget):
         parts = self._shown(status, width - _width(left) - 1)
         right = [run for part in parts for run in (Run("  ", TEXT), *part.runs)]
         gap = width - _width(left) - _width(right) - 1
-        return self._text([*left, Run(" " * max(0, gap), TEXT), *right])
-
-    def _text(self, runs: Iterable[Run]) -> Text:
-        text = Text(no_wrap=True, end="")
-        for run in runs:
-            text.append(run.text, "" if self.palette is None else self.palette.rich_style(run.style))
-        return text
+        return [(*left, Run(" " * max(0, gap), TEXT), *right)]
 
     def _head(self, status: TopLine) -> list[Run]:
         if status.ascii:

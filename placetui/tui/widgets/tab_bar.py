@@ -7,17 +7,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rich.cells import cell_len
-from rich.segment import Segment
 from textual import events
 from textual.reactive import reactive
-from textual.strip import Strip
-from textual.widget import Widget
 
-from placetui.grid import Run, Style, clean
+from placetui.grid import Line, Run, Style, clean
 from placetui.grid.look.style import ERROR, FAINT, GHOST, MUTED, TEXT, WHITE, Ground
 from placetui.grid.look.text import cut
 from placetui.tui.actions import View
-from placetui.tui.themes import GridPalette
+from placetui.tui.widgets.panel import Bar
 
 TABS: tuple[tuple[View, str, str], ...] = (
     ("grid", "Grid", "view_plan"),
@@ -62,11 +59,14 @@ class _Tab(NamedTuple):
     action: str
 
 
-class TabBar(Widget):
+class TabBar(Bar):
     """Tabs, each with its key; a click goes there."""
 
-    tabs: reactive[Tabs] = reactive(Tabs())
-    palette: reactive[GridPalette | None] = reactive(None)
+    tabs: reactive[Tabs] = reactive(Tabs(), repaint=False)
+
+    def watch_tabs(self) -> None:
+        """They say something else."""
+        self.update()
 
     def _laid_out(self) -> list[_Tab]:
         tabs = list(self._tabs(short=False))
@@ -91,15 +91,10 @@ class TabBar(Widget):
             yield _Tab(x, tuple(runs), width, active, action)
             x += width + (0 if short else 1)
 
-    def render_line(self, y: int) -> Strip:
+    def lines(self) -> list[Line]:
         """The tabs, then the line under them."""
-        if self.palette is None:
-            return Strip.blank(self.size.width)
         tabs = self._laid_out()
-        runs = self._labels(tabs) if y == 0 else self._rule(tabs)
-        base, look = self.visual_style.rich_style, self.palette.rich_style
-        strip = Strip([Segment(run.text, base + look(run.style)) for run in runs])
-        return strip.crop_extend(0, self.size.width, base)
+        return [tuple(self._labels(tabs)), tuple(self._rule(tabs))][: self.size.height]
 
     def _labels(self, tabs: list[_Tab]) -> list[Run]:
         runs, x = [], 0
