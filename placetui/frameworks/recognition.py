@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -47,6 +47,21 @@ class RecognisedJob:
     def by_rank(self) -> Mapping[tuple[str, int], RankSeen]:
         return {(one.component, one.rank): one for one in self.ranks}
 
+    @cached_property
+    def node_ranks(self) -> Mapping[int, str]:
+        """Ids of its nodes by rank, as far as its actors say it."""
+        seen = (*self.ranks, *self.services)
+        found = {one.node_rank: self.actors[one.actor].node for one in seen if one.node_rank is not None}
+        return {rank: node for rank, node in found.items() if node}
+
+    def order_nodes(self, ids: Sequence[str]) -> Sequence[str]:
+        """Nodes at the ranks that the job gives them; those that it says nothing of take the places that are left."""
+        at = {rank: node for rank, node in self.node_ranks.items() if rank < len(ids) and node in ids}
+        if len(set(at.values())) < len(at):
+            return ids
+        rest = iter([node for node in ids if node not in at.values()])
+        return [at[rank] if rank in at else next(rest) for rank in range(len(ids))]
+
     @property
     def ended(self) -> bool:
         """Whether its driver has ended, or nothing of it lives."""
@@ -57,7 +72,9 @@ class RecognisedJob:
         """Where it is in its life, as far as its actors tell."""
         rows = [self.actors[one.actor] for one in self.ranks if not one.released]
         if self.ended:
-            return "failed" if any(row.is_dead and row.cause not in _WITH_DRIVER for row in rows) else "ended"
+            # One that failed before it had ranks has lost its services.
+            gone = rows if self.ranks else [self.actors[one.actor] for one in self.services]
+            return "failed" if any(row.is_dead and row.cause not in _WITH_DRIVER for row in gone) else "ended"
         if any(row.is_dead for row in rows):
             return "degraded"
         alive = sum(row.state == "ALIVE" for row in rows) + len(self.ranks) - len(rows)

@@ -12,6 +12,9 @@ from placetui.frameworks.cluster_facts import ClusterFacts, NodeSeen, RayJobSeen
 from placetui.frameworks.entrypoint import split_command
 from placetui.frameworks.recognition import RecognisedJob, environment_read, recognise
 from placetui.frameworks.registry import framework
+from placetui.frameworks.rlinf.launched import not_launched
+from placetui.placement.config.reader import Reader
+from placetui.placement.problems import Problems
 from tests.frameworks.live_recordings import recorded, rlinf_facts, rlinf_plan, slime_facts, slime_plan
 
 RLINF = recorded("rlinf_live")
@@ -159,6 +162,51 @@ def test_where_a_job_is_in_its_life(run: str, label: str, phase: str) -> None:
     (snapshot,) = (one for one in found["snapshots"] if one["label"] == label)
     jobs = recognise(rlinf_facts(found, snapshot))
     assert [job.phase for job in jobs] == [phase]
+
+
+def test_a_job_that_lost_its_services_before_it_had_ranks_has_failed() -> None:
+    (run,) = (one for one in RLINF["runs"] if one["id"] == "collocated")
+    facts = rlinf_facts(run, run["snapshots"][0])
+    assert not recognise(facts)[0].ranks
+    actors = [replace(one, state="DEAD", cause="creation_task_failure_context") for one in facts.actors]
+    (job,) = recognise(replace(facts, actors=actors))
+    assert job.phase == "failed"
+
+
+def test_a_channel_is_no_rank_of_a_component_that_is_not_launched() -> None:
+    (run,) = (one for one in RLINF["runs"] if one["id"] == "collocated")
+    facts, plan = rlinf_facts(run, run["snapshots"][-1]), rlinf_plan(run, run["jobs"][0])
+    reward = replace(plan.components["env"], group_name="Env")
+    (job,) = recognise(
+        facts, {run["jobs"][0]["job_id"]: replace(plan, components={**plan.components, "reward": reward})}
+    )
+    assert "channel Env" in [one.component for one in job.services]
+    assert "reward" not in job.world_sizes
+
+
+@pytest.mark.parametrize(
+    ("script", "config", "left_out"),
+    [
+        (
+            "train_embodied_agent.py",
+            {"reward": {"use_reward_model": False, "worker_type": "api"}},
+            "reward reward_server",
+        ),
+        ("train_embodied_agent.py", {"reward": {"use_reward_model": True, "worker_type": "API"}}, ""),
+        (
+            "train_embodied_agent.py",
+            {"reward": {"use_reward_model": True, "worker_type": "api", "api": {"api_base": "http://x"}}},
+            "reward_server",
+        ),
+        ("wideseek_r1/train.py", {"agentloop": {"use_local_judge": True}}, "env reward reward_server"),
+        ("main_rstar2.py", {"algorithm": {"recompute_logprobs": False}}, "env inference reward_server rollout_judge"),
+    ],
+)
+def test_what_a_script_of_rlinf_leaves_out(script: str, config: dict[str, Any], left_out: str) -> None:
+    planned = {"actor", "rollout", "env", "reward", "reward_server"}
+    planned |= set() if "embodied" in script else {"inference", "rollout_judge"}
+    found = not_launched(Reader(config, Problems()), "disaggregated", planned)
+    assert " ".join(sorted(found[script])) == left_out
 
 
 def test_a_dead_rank_of_a_living_job_degrades_it() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from placetui.document import Document, PlanRequest, plan_document
-from placetui.frameworks.cluster_facts import ActorSeen, ClusterFacts
+from placetui.frameworks.cluster_facts import ActorSeen, ClusterFacts, NodeSeen, RayJobSeen
 from placetui.frameworks.recognition import recognise
 from placetui.observe.attribution import Attribution
 from placetui.observe.drift import drift
@@ -16,6 +18,7 @@ from placetui.observe.following import PlanOutline, follow, summary
 from placetui.observe.model import Observation, ProcessSample
 from placetui.placement.plan import SHARE_UNITS, Plan
 from placetui.runtime.gcs.model import RayActor, RayNode, Tables
+from placetui.runtime.watch.recognition import JobWatch
 from placetui.runtime.watch.samplers import GpuOrder
 from placetui.runtime.watch.view import ClusterView, Followed, Seen
 from placetui.tui.session import nodes_of, saved_text
@@ -207,3 +210,33 @@ def test_a_picture_of_several_jobs_is_taken_for_none_of_them() -> None:
     plan, again = saved_and_opened(facts, plans)
     assert set(plan.components) == {f"actor-{facts.job_by_id[job].title}" for job in plans if job in facts.job_by_id}
     assert (again.job, drift(plan, again)) == ("", ())
+
+
+def test_a_job_tells_the_order_of_its_nodes_and_what_they_have(tmp_path: Path) -> None:
+    """Ray counts 4 of 8 GPUs, and by address the nodes would stand the other way round."""
+    cluster = {"num_nodes": 2, "component_placement": {"actor": "0-1", "rollout": 9}}
+    groups = {"actor": {"group_name": "Trainers"}, "rollout": {"group_name": "Samplers"}}
+    (tmp_path / "eight.yaml").write_text(json.dumps({"cluster": cluster, **groups}))
+
+    def worker(group: str, rank: int, node: int, owns: str, sees: str, kind: str = "EmbodiedFSDPActor") -> ActorSeen:
+        said = {"GROUP_NAME": group, "RANK": str(rank), "WORKER_NAME": f"{group}:{rank}", "CLUSTER_NAMESPACE": "RLinf"}
+        said |= {"CLUSTER_NODE_RANK": str(node), "LOCAL_HARDWARE_RANKS": owns, "VISIBLE_DEVICES": sees}
+        said |= {"ACCELERATOR_TYPE": "NV_GPU", "WORLD_SIZE": "2" if group == "Trainers" else "1"}
+        place = ("far", "near")[node]
+        return ActorSeen(f"{group}{rank}", f"{group}:{rank}", kind, "RLinf", "01", place, environment=said)
+
+    actors = (
+        worker("Trainers", 0, 0, "0", "0"),
+        worker("Trainers", 1, 0, "1", "1"),
+        worker("Samplers", 0, 1, "1", "1"),
+        worker("Env", 0, 0, "", "0,1,2,3,4,5,6,7", "ChannelWorker"),
+    )
+    job = RayJobSeen("01", f"python train_embodied_agent.py --config-path {tmp_path} --config-name eight")
+    nodes = (NodeSeen("near", "10.0.0.1", 4), NodeSeen("far", "10.0.0.2", 4))
+    (found,) = JobWatch().recognise(ClusterFacts(nodes, actors, jobs=(job,)))
+    assert {(one.component, one.rank): one.devices for one in found.ranks} == {
+        ("actor", 0): (0,),
+        ("actor", 1): (1,),
+        ("rollout", 0): (1,),
+    }
+    assert found.order_nodes(["near", "far"]) == ["far", "near"]

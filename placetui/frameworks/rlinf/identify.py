@@ -23,8 +23,11 @@ MANAGERS = {
 }
 """Actors whose name is their class."""
 
+CHANNEL = "ChannelWorker"
+"""A queue, which may be called as the group of a component that is not launched."""
+
 SERVICE_CLASSES = {
-    "ChannelWorker": "channel",
+    CHANNEL: "channel",
     "SchedulerWorker": "scheduler",
     "SGLangRouterWorker": "router",
     "OnlineRouterWorker": "router",
@@ -94,7 +97,7 @@ def owned(environment: Mapping[str, str], robots: frozenset[str] = frozenset()) 
 
 def _service(actor: ActorSeen, group: str, components: Mapping[str, str]) -> str | None:
     """What a worker that is no rank is; None: a rank."""
-    if group in components:
+    if group in components and actor.class_name != CHANNEL:
         return None
     if actor.class_name in SERVICE_CLASSES:
         return SERVICE_CLASSES[actor.class_name]

@@ -40,28 +40,32 @@ def not_launched(reader: Reader, placement_mode: str | None, components: Collect
     """
     if not components:
         return {}
-    reward = {"reward"} if _true(reader, "reward", "use_reward_model") else set()
-    if _true(reader, "reward", "standalone_realworld"):
-        reward = set()
-    if _value(reader, "reward", "worker_type") == "api" and not _value(reader, "reward", "api_base"):
-        reward.add("reward_server")
+    reward = set()
+    if _true(reader, "reward", "use_reward_model"):
+        reward |= set() if _true(reader, "reward", "standalone_realworld") else {"reward"}
+        own_server = _value(reader, "reward", "api", "api_base") or _value(reader, "reward", "api_base")
+        if str(_value(reader, "reward", "worker_type")).lower() == "api" and not own_server:
+            reward.add("reward_server")
     embodied = {"actor", "rollout", "env", *reward}
     interval = _value(reader, "runner", "val_check_interval")
     evaluates = (isinstance(interval, int | float) and interval > 0) or _true(reader, "runner", "only_eval")
-    recompute = _value(reader, "algorithm", "recompute_logprobs")
-    reasoning = {"rollout", "reward", "actor"}
-    if placement_mode != "collocated" and recompute is not False:
-        reasoning |= {"inference", "actor_inference"}
+    apart = placement_mode != "collocated"
+    training = {"rollout", "actor"}
+    if apart and _value(reader, "algorithm", "recompute_logprobs") is not False:
+        training |= {"inference", "actor_inference"}
+    reasoning = {*training, "reward"}
     if _true(reader, "critic", "use_critic_model"):
-        reasoning |= {"critic"} | ({"critic_inference"} if placement_mode != "collocated" else set())
-    agents = {"rollout", "agentloop", "inference", "actor_inference", "actor"}
-    only_actor = {"actor"}
+        reasoning |= {"critic"} | ({"critic_inference"} if apart else set())
+    judge = {"rollout_judge"} if _true(reader, "agentloop", "use_local_judge") else set()
+    only_actor, only_env = {"actor"}, {"env"}
     launched: Mapping[str, set[str]] = {
         "train_embodied_agent.py": embodied,
-        "train_async.py": embodied,
+        "train_async.py": embodied - {"reward_server"},
         "train_offline_rl.py": {"actor", "env", "rollout"} if evaluates else only_actor,
         "eval_embodied_agent.py": {"rollout", "env"},
-        "collect_real_data.py": {"env"},
+        "collect_real_data.py": only_env,
+        "realworld_collect_process_dataset.py": only_env,
+        "eval_realworld_teleop.py": only_env,
         "train_vla_sft.py": only_actor,
         "train_vlm_sft.py": only_actor,
         "train_reward_model.py": only_actor,
@@ -69,8 +73,14 @@ def not_launched(reader: Reader, placement_mode: str | None, components: Collect
         "train_steam.py": only_actor,
         "train_cfg.py": only_actor,
         "main_grpo.py": reasoning,
-        "searchr1/train.py": agents,
-        "wideseek_r1/train.py": agents,
+        "main_rstar2.py": {*training, "reward", "agentloop"},
+        "main_coding_rl_llm_judge.py": {*training, "reward"},
+        "main_coding_online_rl.py": training,
+        "calc_x/main.py": training,
+        "searchr1/train.py": {*training, "agentloop"},
+        "searchr1/eval.py": {"rollout", "agentloop"},
+        "wideseek_r1/train.py": {*training, "agentloop", *judge},
+        "wideseek_r1/eval.py": {"rollout", "agentloop", *judge},
     }
     return {script: frozenset(components) - started for script, started in launched.items()}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from placetui.document.running import RunningFile, read_configuration
 from placetui.frameworks.base import Framework
-from placetui.frameworks.cluster_facts import ClusterFacts, NodeOrderError
+from placetui.frameworks.cluster_facts import ActorSeen, ClusterFacts, NodeOrderError
 from placetui.frameworks.recognition import RecognisedJob, recognise
 from placetui.frameworks.registry import framework
 from placetui.placement.plan import Plan
@@ -37,7 +37,8 @@ class JobWatch:
         now = self._clock()
         asked, known = self._files.get(job.job.id, (-RETRY, None))
         if known is None and now - asked >= RETRY:
-            environment = next((dict(row.environment) for row in job.actors.values() if row.environment), {})
+            # Managers have less in theirs than workers.
+            environment = max((row.environment for row in job.actors.values()), key=len, default={})
             try:
                 said = framework(job.framework).configuration(job.job, environment)
                 known = read_configuration(said, job.name) if said is not None else None
@@ -52,22 +53,31 @@ class JobWatch:
             return None
         chosen = framework(job.framework)
         try:
-            return file.plan(chosen, _nodes(chosen, job, facts))
+            plan = file.plan(chosen, _nodes(chosen, job, facts))
+            # A node may have more GPUs than can be seen from here. The file still tells which component is which.
+            if any(problem.blocking for problem in plan.problems):
+                plan = max(plan, file.plan(chosen), key=lambda one: len(one.components))
+            return plan
         except (PlacementError, ValueError):
             return None
 
 
 def _nodes(chosen: Framework, job: RecognisedJob, facts: ClusterFacts) -> tuple[Node, ...] | None:
     """The nodes in the framework's order, with as many GPUs as it counts there."""
+    driver = next((node.id for node in facts.nodes if node.ip and node.ip == job.job.driver_ip), "")
     try:
-        order = chosen.order_nodes(facts.nodes, "", {})
+        order = job.order_nodes(chosen.order_nodes(facts.nodes, driver, {}).ids)
     except NodeOrderError:
         return None
     gpus = {node.id: node.gpus for node in facts.nodes}
     if chosen.device_order == "physical_id":
-        for one in (*job.ranks, *job.services):
-            node = job.actors[one.actor].node
-            if node in gpus:
-                gpus[node] = max(gpus[node], 1 + max(one.devices, default=-1))
-        gpus = {node.id: max(gpus[node.id], 1 + max(node.gpu_ids, default=-1)) for node in facts.nodes}
-    return tuple(Node(gpus[one], ip=facts.node_by_id[one].ip) for one in order.ids) or None
+        gpus = {node.id: max(node.gpus, 1 + max(node.gpu_ids, default=-1)) for node in facts.nodes}
+        for row in job.actors.values():
+            if row.node in gpus:
+                gpus[row.node] = max(gpus[row.node], 1 + max(_visible(row), default=-1))
+    return tuple(Node(gpus[one], ip=facts.node_by_id[one].ip) for one in order) or None
+
+
+def _visible(actor: ActorSeen) -> list[int]:
+    """Physical ids of the GPUs that an actor sees: all of its node, if it is placed on the node as a whole."""
+    return [int(word) for word in actor.environment.get("VISIBLE_DEVICES", "").split(",") if word.isdecimal()]

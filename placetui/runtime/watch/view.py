@@ -113,7 +113,10 @@ def places(
         found = [ShownNode(rank, there.get(node.id, node), node.id in there) for rank, node in matched.items()]
     else:
         ordered = _in_order(nodes, by_mode(mode), driver, ranks)
-        found = [ShownNode(rank, node) for rank, node in enumerate(_as_counted(ordered, followed))]
+        if followed is not None:
+            by_id = {node.id: node for node in ordered}
+            ordered = [by_id[one] for one in followed.order_nodes(list(by_id))]
+        found = [ShownNode(rank, node) for rank, node in enumerate(ordered)]
     known = {place.node.id for place in found}
     after = max((place.rank for place in found), default=-1) + 1
     found += [ShownNode(after + more, node) for more, node in enumerate(one for one in nodes if one.id not in known)]
@@ -141,17 +144,6 @@ def _in_order(
     except NotPossible:
         # A launch would be refused; one who only looks gets some order that stays.
         return match_by(framework, nodes, driver).nodes
-
-
-def _as_counted(nodes: Sequence[RayNode], job: RecognisedJob | None) -> Sequence[RayNode]:
-    """The nodes at the ranks that a job gives them; those that it says nothing of take the places that are left."""
-    said = {one.node_rank: job.actors[one.actor].node for one in job.ranks} if job is not None else {}
-    by_id = {node.id: node for node in nodes}
-    at = {rank: by_id[one] for rank, one in said.items() if rank is not None and rank < len(nodes) and one in by_id}
-    if len({node.id for node in at.values()}) < len(at):
-        return nodes
-    rest = iter([node for node in nodes if node not in at.values()])
-    return [at[rank] if rank in at else next(rest) for rank in range(len(nodes))]
 
 
 def bare_node(place: ShownNode, reason: str, shown: ShownDevices | None = None) -> NodeSample:
