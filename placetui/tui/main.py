@@ -455,7 +455,10 @@ class MainScreen(Screen[None]):
         width = max(30, min(110, self.size.width * 9 // 10 - 8))
         plan, place = self.picture.plan, self.selection.place or self.grid.cursor
         lines = self._place_lines(place, width, details=True).lines
-        for component, rank in ranks_at(plan, place):
+        seen = self.picture.observation
+        # A job that placetui did not launch has variables of its own.
+        foreign = seen is not None and any(job.name == seen.job for job in seen.jobs)
+        for component, rank in () if foreign else ranks_at(plan, place):
             heading = (Run(f"environment of {component} rank {rank}", Style("text", bold=True)),)
             lines += [(), heading, *environment_lines(plan, component, rank, width, ascii=self._ascii)]
         name = plan.nodes[place.node].name if plan.nodes else ""

@@ -20,6 +20,7 @@ from placetui.frameworks.registry import framework_of
 from placetui.observe.drift import drift
 from placetui.observe.following import PlanOutline
 from placetui.observe.model import Observation
+from placetui.observe.owners import this_owner
 from placetui.placement.plan import Plan
 from placetui.tui.session import nodes_of
 from tests.runtime.conftest import TestCluster, node, running_cluster
@@ -261,6 +262,7 @@ def test_two_jobs_are_followed_each_by_its_file(cluster: TestCluster, tmp_path: 
             }
             assert {one.device_from for device in c.devices for one in device.claims} == {"ray"}
             assert sorted(job.framework for job in seen.jobs) == ["rlinf", "slime"]
+            assert {job.owner for job in seen.jobs} == {this_owner()}
             assert seen.job != other.job
 
             done = cluster.run("top", file, "--once", "--json")

@@ -320,6 +320,8 @@ async def test_ranks_of_a_job_that_placetui_did_not_launch_are_left_alone(desk: 
             await seat.until(lambda: any("did not launch raysubmit_7" in toast for toast in seat.toasts))
             assert seat.shows(MainScreen)
         assert not operations.begun
+        seat.app.cluster._seen = Observation(NOW, "ray", (), note="job raysubmit_7 has ended")
+        assert seat.app.cluster._job_words == "job raysubmit_7 has ended"
 
 
 async def test_action_restart_rank(desk: Desk) -> None:

@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from placetui.placement.environment import NAMESPACE
@@ -87,6 +88,7 @@ def _share(address: str) -> None:
         _JOINED[address] = _JOINED.get(address, 0) + 1
 
 
+@lru_cache(4096)
 def is_here(address: str) -> bool:
     """Whether an address is one of this machine's."""
     if address.startswith("127.") or address == "::1":

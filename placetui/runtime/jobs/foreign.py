@@ -15,12 +15,11 @@ from placetui.frameworks.registry import framework
 from placetui.observe.model import RankState
 from placetui.observe.operations import JOB_NAME
 from placetui.runtime.errors import NotPossible
-from placetui.runtime.gcs.driver import is_here
 from placetui.runtime.gcs.model import RayActor, RayNode, Tables
 from placetui.runtime.jobs import records
 from placetui.runtime.jobs.records import READY, Record
 from placetui.runtime.jobs.state import JobState, JobStatus, find_job, job_actors, job_of, rank_state
-from placetui.runtime.watch.facts import cluster_facts
+from placetui.runtime.watch.facts import cluster_facts, with_user
 from placetui.runtime.watch.recognition import JobWatch
 
 if TYPE_CHECKING:
@@ -118,16 +117,6 @@ def refuse_foreign(job: JobStatus, what: str) -> None:
             f"`{job.record.job}` is a job of {title} that placetui did not launch: its ranks are not {what}",
             hint="a rank that dies may end the whole job; placetui down ends all of it",
         )
-
-
-def with_user(job: RayJobSeen) -> RayJobSeen:
-    """With the user of the driver, if that runs on this machine."""
-    if job.dead or not job.driver_pid or not is_here(job.driver_ip):
-        return job
-    from placetui.telemetry.processes import user_of
-
-    user = user_of(job.driver_pid)
-    return replace(job, user=f"{user}@{os.uname().nodename}") if user else job
 
 
 def _status(

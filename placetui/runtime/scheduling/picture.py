@@ -15,9 +15,9 @@ from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.model import RayNode, Tables
 from placetui.runtime.gcs.rows import read_node_types
 from placetui.runtime.jobs import records
-from placetui.runtime.jobs.foreign import with_user
 from placetui.runtime.scheduling.free import node_resources
 from placetui.runtime.scheduling.holders import Owners, holdings
+from placetui.runtime.watch.facts import with_user
 
 _AUTOSCALER = b"__autoscaler"
 _AUTOSCALER_CONFIG = b"__autoscaler_cluster_config"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from placetui.frameworks.cluster_facts import ActorSeen, BundleSeen, ClusterFacts, GroupSeen, NodeSeen, RayJobSeen
 from placetui.placement.plan import SHARE_UNITS
+from placetui.runtime.gcs.driver import is_here
 from placetui.runtime.gcs.model import RayActor, RayGroup, RayNode, Tables
 from placetui.runtime.remote.rank_actor import RankActor
 
@@ -53,3 +56,13 @@ def actor_seen(actor: RayActor) -> ActorSeen:
 def _group(group: RayGroup) -> GroupSeen:
     bundles = tuple(BundleSeen(bundle.node, bundle.resources) for bundle in group.bundles)
     return GroupSeen(group.id, group.name, group.namespace, group.job, group.state, group.strategy, bundles)
+
+
+def with_user(job: RayJobSeen) -> RayJobSeen:
+    """With the user of the driver, if that runs on this machine."""
+    if job.dead or not job.driver_pid or not is_here(job.driver_ip):
+        return job
+    from placetui.telemetry.processes import user_of
+
+    user = user_of(job.driver_pid)
+    return replace(job, user=f"{user}@{os.uname().nodename}") if user else job

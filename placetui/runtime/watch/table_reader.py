@@ -17,6 +17,7 @@ from placetui.runtime.jobs import records
 from placetui.runtime.jobs.records import READY, STOPPING, Record
 from placetui.runtime.jobs.state import dead_actors
 from placetui.runtime.scheduling.pending import find_waiting
+from placetui.runtime.watch.facts import with_user
 from placetui.runtime.watch.view import Seen
 
 RETRY = 2.0
@@ -140,7 +141,7 @@ class TableReader:
         """Drivers: read when one comes that has actors, when all actors of one are gone, and now and then."""
         living, now = {actor.job for actor in actors}, self._clock()
         if self._jobs is None or living != self._jobs[0] or now >= self._jobs[1]:
-            self._jobs = living, now + RECORD_PERIOD, head.jobs()
+            self._jobs = living, now + RECORD_PERIOD, tuple(map(with_user, head.jobs()))
         return self._jobs[2]
 
     def _read_record(self, head: Head, names: Set[str]) -> Record | None:

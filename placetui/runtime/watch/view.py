@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from placetui.frameworks.base import DeviceOrder, Framework
@@ -440,8 +439,5 @@ def _same(old: Any, new: Any) -> Any:
 
 def driver_node(nodes: tuple[RayNode, ...]) -> str:
     """The node that a driver here would be on: of several on this machine the head's."""
-    here = [node for node in nodes if _is_here(node.ip)]
+    here = [node for node in nodes if is_here(node.ip)]
     return min(here, key=lambda node: not node.head).id if here else ""
-
-
-_is_here = lru_cache(4096)(is_here)
