@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -10,7 +10,7 @@ from placetui.placement.cache import PlanCache
 from placetui.placement.config.reader import Reader
 from placetui.placement.config.settings import Settings
 from placetui.placement.plan import Plan, TopologySource
-from placetui.placement.problems import Path, Problems
+from placetui.placement.problems import Path, Problem, Problems
 from placetui.placement.topology import Node, Topology
 
 if TYPE_CHECKING:  # a command that only plans has no use for them
@@ -113,6 +113,18 @@ class Framework(Protocol):
 
     def demand(self, plan: Plan) -> RayDemand:
         """What it will ask of Ray."""
+
+    def cluster_problems(
+        self, plan: Plan, nodes: Mapping[str, Mapping[str, float]], actors: Collection[tuple[str, str]]
+    ) -> Iterator[Problem]:
+        """What a cluster as it is holds against a launch, besides what Ray's scheduling says.
+
+        Args:
+            plan: Of the file, on this cluster.
+            nodes: All nodes by what people call them, with their resources.
+            actors: Namespace and name of the living actors that have one.
+        """
+        return iter(())
 
     environment_read: frozenset[str] = frozenset()
     """Variables of an actor's environment that `identify` and `configuration` read. The rest may be secret: it is

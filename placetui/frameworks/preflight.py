@@ -12,8 +12,8 @@ from placetui.frameworks.shortage import Holding, Shortage, explain_wait, needs_
 from placetui.placement.problems import Problem
 from placetui.placement.topology import Node
 
-CPUS_ASSUMED = 64
-"""Of a node of which nobody says how many it has."""
+ANY_CPUS = 1_000_000
+"""Of a node of which nobody says how many it has: whether they suffice is not judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,12 @@ class Note:
     hint: str
 
 
+CPUS_NOT_KNOWN = Note(
+    "the CPUs of the nodes are not known: whether they suffice is not judged",
+    "write `cpus` under placetui.topology, or ask a running cluster",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Preflight:
     """What would happen if the job were started now."""
@@ -90,11 +96,12 @@ class Preflight:
 
     def _node(self, node: ClusterNode) -> dict[str, Any]:
         own = [one for one in self.holdings if one.node == node.resources.name]
+        unknown = {"CPU": None} if node.resources.total.get("CPU") == units(ANY_CPUS) else {}
         return {
             "name": node.title,
             "ip": node.ip,
-            "total": amounts(node.resources.total),
-            "free": amounts(node.resources.free),
+            "total": amounts(node.resources.total) | unknown,
+            "free": amounts(node.resources.free) | unknown,
             "held_by": [{"who": one.who, "resources": amounts(one.resources)} for one in own],
         }
 
@@ -142,14 +149,21 @@ def _depends(one: Judged) -> Note:
     return Note(message, one.shortage.hint if one.shortage else "")
 
 
-def planned_nodes(nodes: Iterable[Node]) -> list[ClusterNode]:
+def preflight_planned(demand: RayDemand, nodes: Sequence[Node], problems: Iterable[Problem], source: str) -> Preflight:
+    """Follow Ray on nodes that are only described."""
+    asked = {name for one in demand.groups for bundle in one.bundles for name in bundle.resources}
+    notes = [CPUS_NOT_KNOWN] if any(node.cpus is None for node in nodes) else []
+    return preflight(demand, planned_nodes(nodes, "NPU" if "NPU" in asked else "GPU"), (), problems, notes, source)
+
+
+def planned_nodes(nodes: Iterable[Node], accelerator: str = "GPU") -> list[ClusterNode]:
     """Nodes of a description, all of them free but for what it says is in use."""
     found: list[ClusterNode] = []
     for number, node in enumerate(nodes):
         title = node.name or f"node{number}"
-        cpus = CPUS_ASSUMED if node.cpus is None else node.cpus
-        total = {"GPU": units(node.gpus), "CPU": units(cpus)}
-        free = {"GPU": units(node.gpus - node.gpus_in_use), "CPU": units(cpus - node.cpus_in_use)}
+        cpus = ANY_CPUS if node.cpus is None else node.cpus
+        total = {accelerator: units(node.gpus), "CPU": units(cpus)}
+        free = {accelerator: units(node.gpus - node.gpus_in_use), "CPU": units(cpus - node.cpus_in_use)}
         found.append(ClusterNode(title, node.ip or "", NodeResources(f"{number}", total, free)))
     return found
 

@@ -66,7 +66,9 @@ def _verdict(one: Mapping[str, Any]) -> str:
 
 def _node(one: Mapping[str, Any]) -> tuple[str, ...]:
     holders = [f"{held['who']}: {_amounts(held['resources'])}" for held in one["held_by"]]
-    free = [f"{one['free'].get(name, 0):g}/{one['total'].get(name, 0):g}" for name in ("GPU", "CPU")]
+    kinds = ("NPU" if "NPU" in one["total"] else "GPU", "CPU")
+    counted = [(one["free"].get(name, 0), one["total"].get(name, 0)) for name in kinds]
+    free = ["?" if total is None else f"{unused:g}/{total:g}" for unused, total in counted]
     return one["name"], *free, listing(holders, MOST_HOLDERS)
 
 

@@ -37,7 +37,7 @@ def test_it_does_not(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert group["bundles"] == [{"resources": {"GPU": 1, "CPU": 1}, "count": 16}]
     assert (group["strategy"], group["fits"], group["verdict"]) == ("PACK", False, "waits")
     assert found["nodes"] == [
-        {"name": "node0", "ip": "", "total": {"GPU": 8, "CPU": 64}, "free": {"GPU": 8, "CPU": 64}, "held_by": []}
+        {"name": "node0", "ip": "", "total": {"GPU": 8, "CPU": None}, "free": {"GPU": 8, "CPU": None}, "held_by": []}
     ]
     (problem,) = found["problems"]
     assert (problem["rule"], problem["severity"], problem["message"]) == ("does_not_schedule", "error", group["reason"])

@@ -11,7 +11,7 @@ import pytest
 
 from placetui.document import Document, PlanRequest, plan_document
 from placetui.frameworks.demand import ActorDemand, BundleDemand, GroupDemand, RayDemand
-from placetui.frameworks.preflight import ClusterNode, planned_nodes, preflight
+from placetui.frameworks.preflight import ClusterNode, planned_nodes, preflight, preflight_planned
 from placetui.frameworks.registry import framework_of
 from placetui.frameworks.scheduling import NodeResources, units
 from placetui.frameworks.shortage import Holding, explain_wait
@@ -134,3 +134,17 @@ def test_what_earlier_groups_of_the_job_take_is_named() -> None:
     demand = RayDemand((group("PACK", 6), GroupDemand("h", "PACK", (BundleDemand({"GPU": 1}, 4),))))
     found = preflight(demand, cluster(a=(8, 64)))
     assert "6 GPUs held by g of this job" in found.problems[0].message
+
+
+def test_cpus_that_nobody_knows_are_not_judged() -> None:
+    """Fine-tuning with verl asks for ten CPUs with each GPU."""
+    plan = plan_document(
+        Document("trainer: {n_gpus_per_node: 8}\nplacetui: {verl_entry: verl.trainer.sft_trainer_ray}\n")
+    )
+    demand = framework_of(plan).demand(plan)
+    unknown = preflight_planned(demand, [Node(8)], (), "sft.yaml").to_dict()
+    assert (unknown["fits"], unknown["nodes"][0]["total"]["CPU"]) == (True, None)
+    assert ["not known" in note["message"] for note in unknown["notes"]] == [True]
+    known = preflight_planned(demand, [Node(8, cpus=64)], (), "sft.yaml").to_dict()
+    assert (known["fits"], known["notes"], known["groups"][0]["strategy"]) == (False, [], "STRICT_PACK")
+    assert known["groups"][0]["bundles"] == [{"resources": {"GPU": 1, "CPU": 10}, "count": 8}]

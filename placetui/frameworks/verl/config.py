@@ -25,6 +25,8 @@ ENTRIES: Mapping[str, Trainer] = {
 """Modules that start verl on Ray. `main_ppo` is the classic trainer with `trainer.use_v1: false`."""
 
 MAIN_ENTRY = "verl.trainer.main_ppo"
+MODES = ("sync", "colocate_async", "separate_async")
+"""Of the v1 trainer, its default first."""
 
 ACTOR: Path = ("actor_rollout_ref",)
 ROLLOUT: Path = ("actor_rollout_ref", "rollout")
@@ -122,6 +124,9 @@ class Teacher:
 
     replicas: int
     replica: ReplicaSize
+    has_key: bool = True
+    fills_pool: bool = False
+    """Whether it is the only one: then its size must divide the pool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,9 @@ class Batch:
     size: int
     least: int
     """What it must be a multiple of."""
+
+    model: int = 1
+    """GPUs of one copy of the model, of which training must have a multiple."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +254,7 @@ def read_job(reader: Reader, problems: Problems) -> VerlJob:
     version = _version(keys, problems)
     trainer = _trainer(keys, version, problems)
     training = _nodes(keys, ("trainer",), (1, 1) if trainer == "fine_tuning" else (1, 8))
-    mode = keys.text("trainer", "v1", "trainer_mode", default="sync") if trainer == "v1" else ""
+    mode = _mode(keys, problems) if trainer == "v1" else ""
     asynchronous = trainer in ("fully_async", "one_step_off")
     gpus = keys.whole(*ROLLOUT, "n_gpus_per_node", default=training.gpus)
     standalone = None
@@ -268,7 +276,8 @@ def read_job(reader: Reader, problems: Problems) -> VerlJob:
     old_era = version < Version(0, 9, 0)
     reward_at = OLD_REWARD if _reads_old_reward(keys, version, trainer) else REWARD
     reward = _reward(keys, reward_at, training, version)
-    teachers, dropped = _teachers(keys)
+    distillation = _nodes(keys, ("distillation",), (0, 8)) if keys.flag("distillation", "enabled") else None
+    teachers, dropped = _teachers(keys, distillation, rollout.engine)
     rollout_mode = keys.text(*ROLLOUT, "mode", default="sync" if version < Version(0, 7, 0, False) else "async")
     return VerlJob(
         version=version,
@@ -289,13 +298,13 @@ def read_job(reader: Reader, problems: Problems) -> VerlJob:
         disaggregation=_disaggregation(keys, rollout),
         reward=reward,
         old_reward_keys=_ignored_reward_key(keys) if reward_at == REWARD and not old_era else None,
-        distillation=_nodes(keys, ("distillation",), (0, 8)) if keys.flag("distillation", "enabled") else None,
+        distillation=distillation,
         teachers=teachers,
         dropped_teacher=dropped,
         reward_workers=keys.whole("reward", "num_workers", default=8),
         agent_workers=keys.whole(*ROLLOUT, "agent", "num_workers", default=8),
         storage_units=keys.whole("transfer_queue", "backend", "SimpleStorage", "num_data_storage_units", default=8),
-        batch=_batch(keys, training.total),
+        batch=None if trainer in ("fine_tuning", "generation") else _batch(keys, training.total),
         assumed_engine=trainer != "fine_tuning" and not keys.has(*ROLLOUT, "name"),
     )
 
@@ -337,15 +346,24 @@ def _trainer(keys: Keys, version: Version, problems: Problems) -> Trainer:
     return trainer
 
 
+def _mode(keys: Keys, problems: Problems) -> str:
+    path = ("trainer", "v1", "trainer_mode")
+    mode = keys.text(*path, default=MODES[0])
+    if mode not in MODES:
+        hint = f"write one of {listing(quoted(MODES))}"
+        problems.at(path).error("verl_value", f"verl has no trainer mode `{shorten(mode)}`", hint=hint)
+    return mode
+
+
 def _nodes(keys: Keys, path: Path, default: tuple[int, int]) -> NodesAsked:
     nodes = keys.whole(*path, "nnodes", default=default[0])
     return NodesAsked(path, nodes, keys.whole(*path, "n_gpus_per_node", default=default[1]))
 
 
-def _replica(keys: Keys, path: Path) -> ReplicaSize:
+def _replica(keys: Keys, path: Path, engine: str = "vllm") -> ReplicaSize:
     return ReplicaSize(
         path,
-        keys.text(*path, "name", default="vllm"),
+        keys.text(*path, "name", default=engine),
         keys.whole(*path, "tensor_model_parallel_size", default=2),
         keys.whole(*path, "data_parallel_size", default=1),
         keys.whole(*path, "pipeline_model_parallel_size", default=1),
@@ -390,22 +408,28 @@ def _ignored_reward_key(keys: Keys) -> Path | None:
     return None
 
 
-def _teachers(keys: Keys) -> tuple[tuple[Teacher, ...], bool]:
+def _teachers(keys: Keys, pool: NodesAsked | None, engine: str) -> tuple[tuple[Teacher, ...], bool]:
     """Teachers in the order of the file, and whether the default entry was dropped."""
-    if not keys.flag("distillation", "enabled"):
+    if pool is None:
         return (), False
-    names = keys.names(*TEACHERS) or [DEFAULT_TEACHER]
-    others = [name for name in names if name != DEFAULT_TEACHER]
+    others = [name for name in keys.names(*TEACHERS) if name != DEFAULT_TEACHER]
+    if not others:
+        # Whatever its own keys say, it is called `default` and fills the pool.
+        path = (*TEACHERS, DEFAULT_TEACHER)
+        replica = _replica(keys, (*path, "inference"), engine)
+        replicas = max(0, pool.total) // replica.size if replica.size > 0 else 0
+        return (Teacher(path, "default", replicas, replica, fills_pool=True),), False
     found = []
-    for name in others or names:
+    for name in others:
         path = (*TEACHERS, name)
-        key = str(keys.get(*path, "key", default="default" if not others else name))
+        key = keys.get(*path, "key")
         replicas = keys.whole(*path, "num_replicas", default=0)
-        found.append(Teacher(path, key.replace("/", "_"), replicas, _replica(keys, (*path, "inference"))))
-    used = keys.whole(*TEACHERS, DEFAULT_TEACHER, "num_replicas", default=0) or keys.has(
-        *TEACHERS, DEFAULT_TEACHER, "model_path"
-    )
-    return tuple(found), bool(others and DEFAULT_TEACHER in names and used)
+        inference = _replica(keys, (*path, "inference"), engine)
+        shown = str(name if key is None else key).replace("/", "_")
+        found.append(Teacher(path, shown, replicas, inference, has_key=key is not None))
+    default = (*TEACHERS, DEFAULT_TEACHER)
+    used = any(keys.get(*default, key) for key in ("key", "model_path", "num_replicas"))
+    return tuple(found), used
 
 
 def _roles(
@@ -434,12 +458,11 @@ def _batch(keys: Keys, world: int) -> Batch | None:
     path = ("data", "train_batch_size")
     if not keys.has(*path) or world < 1 or keys.flag(*ACTOR, "actor", "use_dynamic_bsz"):
         return None
-    least = world
+    least, model = world, 1
     if keys.get(*ACTOR, "actor", "strategy") == "megatron":
         at = (*ACTOR, "actor", "megatron")
-        model = 1
         for key in ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"):
             model *= max(1, keys.whole(*at, key, default=1))
         micro = keys.whole(*ACTOR, "actor", "ppo_micro_batch_size_per_gpu", default=1)
         least = max(1, world // model) * max(1, micro)
-    return Batch(path, keys.whole(*path, default=0) * keys.whole(*ROLLOUT, "n", default=1), least)
+    return Batch(path, keys.whole(*path, default=0) * keys.whole(*ROLLOUT, "n", default=1), least, model)

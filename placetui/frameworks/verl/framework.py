@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from placetui.frameworks.base import Framework, Override, PlanOptions
 from placetui.placement.config.reader import Reader
 from placetui.placement.plan import Plan
-from placetui.placement.problems import Problems
+from placetui.placement.problems import Problem, Problems
 
 if TYPE_CHECKING:
     from placetui.frameworks.cluster_facts import ClusterFacts, NodeOrder, RankSeen, RayJobSeen, RayNodeFacts
@@ -66,6 +66,13 @@ class Verl(Framework):
         services.append(ActorDemand("SimpleStorageUnit", {"CPU": 1}, round(sum(one.cpus for one in storage))))
         waiting = [replace(one, before_groups=True) for one in services if one.count and any(one.resources.values())]
         return RayDemand(groups, tuple(waiting))
+
+    def cluster_problems(
+        self, plan: Plan, nodes: Mapping[str, Mapping[str, float]], actors: Collection[tuple[str, str]]
+    ) -> Iterator[Problem]:
+        from placetui.frameworks.verl.plan import transfer_queue_problems
+
+        return transfer_queue_problems(plan, nodes, actors)
 
     environment_read = frozenset({"RANK", "WORLD_SIZE", "RAY_LOCAL_WORLD_SIZE", "WG_PREFIX"})
 

@@ -309,7 +309,7 @@ def _add_teachers(job: VerlJob, layout: VerlLayout) -> None:
     first = 0
     for teacher in job.teachers:
         size = teacher.replica.size
-        replicas = teacher.replicas if len(job.teachers) > 1 or teacher.replicas else replicas_in(asked.total, size)
+        replicas = max(0, teacher.replicas)
         if first + replicas * size > layout.pools[pool].total:
             return
         cut = _cut(size, asked.gpus)

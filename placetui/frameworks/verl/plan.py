@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -29,14 +29,16 @@ MOST_GPUS = 65_536
 def plan_verl(reader: Reader, options: PlanOptions, problems: Problems) -> Plan:
     """Every component on the nodes that Ray would give it; what cannot be placed is a problem and left out."""
     job = read_job(reader, problems)
-    check_job(job, problems)
     asked = [one for one in (job.training, job.standalone, job.reward.asked, job.distillation) if one is not None]
     too_many = next((one for one in asked if one.total > MOST_GPUS or one.nodes > MOST_GPUS), None)
     if too_many is not None:
         path = (*too_many.path, "nnodes")
         message = f"{too_many.nodes} nodes x {too_many.gpus} GPUs are more than {MOST_GPUS} GPUs"
         problems.at(path).error("verl_value", message, hint="check the number of digits")
-    layout = VerlLayout() if too_many is not None else lay_out(job)
+        layout = VerlLayout()
+    else:
+        check_job(job, problems)
+        layout = lay_out(job)
     owners: list[NodesAsked | None] = []
     nodes: Sequence[Node] | None = options.nodes
     source = options.topology_source
@@ -227,13 +229,7 @@ class _Cluster:
     def check(self, problems: Problems) -> None:
         """Report groups that verl refuses to request, and groups that Ray cannot place."""
         if self.job.trainer == "v1" and self.knows_cpus and self.job.storage_units >= len(self.nodes):
-            for node in self.nodes:
-                if not node.cpus:
-                    problems.at(("trainer", "nnodes")).error(
-                        "verl_node_without_cpus",
-                        f"{node.name} has no CPUs, and verl pins an actor that needs one to every node",
-                        hint="give the node CPUs (`ray start --num-cpus`)",
-                    )
+            problems.extend(_without_cpus(node.name) for node in self.nodes if not node.cpus)
         free = [node.gpus - node.gpus_in_use for node in self.nodes]
         first = [pool for pool in self.layout.pools if pool.counted_first]
         counts = self.job.trainer != "fine_tuning"
@@ -441,3 +437,33 @@ def _services(job: VerlJob, nodes: int) -> Iterator[Service]:
         yield Service("MessageQueue", 0, 2)
     elif job.trainer == "one_step_off":
         yield Service("OneStepTaskRunner", 0, 10)
+
+
+def transfer_queue_problems(
+    plan: Plan, nodes: Mapping[str, Mapping[str, float]], actors: Collection[tuple[str, str]]
+) -> Iterator[Problem]:
+    """What a running cluster holds against the queue of a v1 job; nodes without GPUs are not in its plan."""
+    stored = sum(one.cpus for one in plan.services if one.name.endswith("SimpleStorageUnit"))
+    if not any(one.name == "TransferQueueController" for one in plan.services):
+        return
+    if ("transfer_queue", "TransferQueueController") in actors:
+        yield Problem(
+            "verl_shared_transfer_queue",
+            "another v1 job of verl runs on this Ray cluster: this one would join its TransferQueue",
+            "warning",
+            "wait until the other job has ended, or start this one on a Ray cluster of its own",
+            ("trainer", "use_v1"),
+        )
+    for name, resources in nodes.items():
+        if not resources.get("CPU") and not resources.get("GPU") and stored >= len(nodes):
+            yield _without_cpus(name)
+
+
+def _without_cpus(node: str) -> Problem:
+    return Problem(
+        "verl_node_without_cpus",
+        f"{node} has no CPUs, and verl pins an actor that needs one to every node",
+        "error",
+        "give the node CPUs (`ray start --num-cpus`)",
+        ("trainer", "nnodes"),
+    )

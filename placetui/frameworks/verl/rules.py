@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from placetui.frameworks.verl.config import ROLLOUT, TEACHERS, ReplicaSize, VerlJob, Version
+from placetui.frameworks.verl.config import ROLLOUT, TEACHERS, NodesAsked, ReplicaSize, VerlJob, Version
 from placetui.frameworks.verl.layout import part_size, replicas_in, size_of
-from placetui.placement.problems import Problems
+from placetui.placement.problems import Path, Problems
 from placetui.placement.wording import count, dotted, listing
 
 
@@ -28,7 +28,13 @@ def check_job(job: VerlJob, problems: Problems) -> None:
             at_key=True,
         )
     batch = job.batch
-    if batch is not None and batch.size % batch.least:
+    if batch is not None and job.training.total % batch.model:
+        problems.at(batch.path).warning(
+            "verl_batch_not_divisible",
+            f"{count(job.training.total, 'GPU')} of training are no multiple of the {batch.model} of one model",
+            hint="make tensor x pipeline x context parallel size of training a divisor of its GPUs",
+        )
+    elif batch is not None and batch.size % batch.least:
         problems.at(batch.path).warning(
             "verl_batch_not_divisible",
             f"{batch.size} samples per step are no multiple of {batch.least}",
@@ -69,9 +75,8 @@ def _check_engine(size: ReplicaSize, problems: Problems, *, mode: str = "async",
         ("pipeline_model_parallel_size", size.pipeline),
     ):
         if value < 1:
-            problems.at((*size.path, key)).error(
-                "verl_value", f"`{dotted((*size.path, key))}` must be above 0, not {value}", hint="write 1 or more"
-            )
+            path = (*size.path, key)
+            problems.at(path).error("verl_value", _above_zero(path, value), hint="write 1 or more")
     if size.pipeline > 1:
         problems.at((*size.path, "pipeline_model_parallel_size")).error(
             "verl_pipeline_parallel",
@@ -102,17 +107,14 @@ def _check_rollout(job: VerlJob, problems: Problems) -> None:
             f"a replica of {count(own, 'GPU')} does not divide the {count(world, 'GPU')} of training",
             hint=f"make tensor x data parallel size one of {listing(map(str, divisors), 12)}",
         )
-    elif job.hybrid and job.disaggregation is not None and world > 0 and (left := world % size if size else 0):
-        at.warning(
-            "verl_leftover_gpus",
-            f"replicas of {size} leave {count(left, 'GPU')} of training without a server",
-            hint="choose prefill and decode sizes that add up to a divisor of the training GPUs",
-        )
-    if job.disaggregation is None:
-        _check_parts(size, job.rollout_gpus, at.path, "rollout", problems)
-    else:
+    elif job.hybrid and job.disaggregation is not None and world > 0 and size > 0:
+        _check_filled(job.training, size, "training", problems)
+    _check_parts(own, job.rollout_gpus, at.path, "rollout", problems)
+    if job.disaggregation is not None:
         _check_disaggregation(job, problems)
-    if job.standalone is None or job.trainer == "generation":
+    if job.hybrid and job.rollout_gpus < 1 <= job.training.gpus:
+        _positive(problems, (*ROLLOUT, "n_gpus_per_node"), job.rollout_gpus)
+    if job.standalone is None:
         return
     asked = job.standalone
     here = problems.at((*asked.path, "nnodes"), component="rollout")
@@ -123,30 +125,38 @@ def _check_rollout(job: VerlJob, problems: Problems) -> None:
             hint=f"write `{dotted(here.path)}: 1` or more",
         )
     elif asked.nodes > 0 and asked.gpus < 1:
-        _pool_size(problems, asked.path, asked.nodes, asked.gpus)
+        _pool_size(problems, asked)
     elif asked.nodes > 0 and size > 0:
-        if not replicas_in(asked.total, size):
-            here.error(
-                "verl_no_replica",
-                f"a replica of {count(size, 'GPU')} does not fit on {count(asked.total, 'GPU')}: verl starts none",
-                hint="lower `tensor_model_parallel_size`, or raise the nodes of rollout",
-            )
-        elif left := asked.total % size:
-            here.warning(
-                "verl_leftover_gpus",
-                f"replicas of {size} leave {left} of the {count(asked.total, 'GPU')} for rollout unused",
-                hint=f"make the GPUs for rollout a multiple of {size}",
-            )
+        _check_filled(asked, job.rollout.tensor if job.trainer == "generation" else size, "rollout", problems)
 
 
-def _check_parts(size: int, gpus: int, path: tuple[str | int, ...], component: str, problems: Problems) -> None:
-    each = part_size(gpus, size)
-    if size > 0 and size % each:
+def _check_filled(asked: NodesAsked, size: int, whose: str, problems: Problems) -> None:
+    """Report GPUs that no whole replica has."""
+    at = problems.at((*asked.path, "nnodes"), component="rollout")
+    if not replicas_in(asked.total, size):
+        at.error(
+            "verl_no_replica",
+            f"a replica of {count(size, 'GPU')} does not fit on {count(asked.total, 'GPU')}: verl starts none",
+            hint="lower `tensor_model_parallel_size`, or raise the nodes",
+        )
+    elif left := asked.total % size:
+        at.warning(
+            "verl_leftover_gpus",
+            f"replicas of {size} leave {left} of the {count(asked.total, 'GPU')} of {whose} without a server",
+            hint=f"make the GPUs of {whose} a multiple of {size}",
+        )
+
+
+def _check_parts(size: int, gpus: int, path: Path, component: str, problems: Problems) -> bool:
+    """Whether a replica that is larger than a node is a multiple of it."""
+    fits = size < 1 or not size % part_size(gpus, size)
+    if not fits:
         problems.at(path, component=component).error(
             "verl_replica_parts",
             f"a replica of {size} GPUs cannot be cut into whole nodes of {gpus}",
             hint=f"choose a size up to {gpus}, or a multiple of it",
         )
+    return fits
 
 
 def _check_disaggregation(job: VerlJob, problems: Problems) -> None:
@@ -175,12 +185,12 @@ def _check_disaggregation(job: VerlJob, problems: Problems) -> None:
 
 
 def _check_pool_sizes(job: VerlJob, problems: Problems) -> None:
-    _pool_size(problems, job.training.path, job.training.nodes, job.training.gpus)
+    _pool_size(problems, job.training)
     reward = job.reward
     if job.trainer in ("v1", "classic", "fully_async") and reward.own_pool:
         counted = job.trainer != "fully_async"
         if reward.enabled or counted:
-            _pool_size(problems, reward.asked.path, reward.asked.nodes, reward.asked.gpus)
+            _pool_size(problems, reward.asked)
         if not reward.enabled and counted:
             problems.at((*reward.asked.path, "enable_resource_pool")).warning(
                 "verl_pool_counted_not_used",
@@ -189,15 +199,21 @@ def _check_pool_sizes(job: VerlJob, problems: Problems) -> None:
                 hint="remove it, or write `enable: true`",
             )
     if job.distillation is not None:
-        _pool_size(problems, job.distillation.path, job.distillation.nodes, job.distillation.gpus)
+        _pool_size(problems, job.distillation)
 
 
-def _pool_size(problems: Problems, path: tuple[str | int, ...], nodes: int, gpus: int) -> None:
-    for key, value in (("nnodes", nodes), ("n_gpus_per_node", gpus)):
-        if value < 1:
-            problems.at((*path, key)).error(
-                "verl_pool_size", f"`{dotted((*path, key))}` must be above 0, not {value}", hint="write 1 or more"
-            )
+def _pool_size(problems: Problems, asked: NodesAsked) -> None:
+    _positive(problems, (*asked.path, "nnodes"), asked.nodes)
+    _positive(problems, (*asked.path, "n_gpus_per_node"), asked.gpus)
+
+
+def _positive(problems: Problems, path: Path, value: int) -> None:
+    if value < 1:
+        problems.at(path).error("verl_pool_size", _above_zero(path, value), hint="write 1 or more")
+
+
+def _above_zero(path: Path, value: int) -> str:
+    return f"`{dotted(path)}` must be above 0, not {value}"
 
 
 def _check_reward(job: VerlJob, problems: Problems) -> None:
@@ -219,12 +235,14 @@ def _check_reward(job: VerlJob, problems: Problems) -> None:
     _check_engine(replica, problems)
     path = (*replica.path, "tensor_model_parallel_size")
     here = problems.at(path, component="reward_model")
-    if total > 0 and replica.size > total:
+    if replica.size > total and (total > 0 or job.trainer == "fully_async"):
         here.error(
             "verl_reward_too_large",
             f"a reward replica of {count(replica.size, 'GPU')} does not fit on {total}",
             hint=f"make tensor x data parallel size at most {total}",
         )
+    elif not _check_parts(replica.size, reward.asked.gpus, path, "reward_model", problems):
+        return
     elif total > 0 and replica.size > 0 and total % replica.size:
         if job.trainer == "fully_async":
             here.warning(
@@ -238,8 +256,6 @@ def _check_reward(job: VerlJob, problems: Problems) -> None:
                 f"a reward replica of {count(replica.size, 'GPU')} does not divide the {count(total, 'GPU')} it has",
                 hint=f"choose a divisor of {total}",
             )
-    else:
-        _check_parts(replica.size, reward.asked.gpus, path, "reward_model", problems)
 
 
 def _check_teachers(job: VerlJob, problems: Problems) -> None:
@@ -257,7 +273,6 @@ def _check_teachers(job: VerlJob, problems: Problems) -> None:
     for key, times in Counter(teacher.key for teacher in job.teachers).items():
         if times > 1:
             at.error("verl_teacher_key", f"{times} teachers have the key `{key}`", hint="give each a key of its own")
-    several = len(job.teachers) > 1 or any(teacher.replicas for teacher in job.teachers)
     asked = 0
     group = max(1, pool.gpus)
     for teacher in job.teachers:
@@ -271,21 +286,23 @@ def _check_teachers(job: VerlJob, problems: Problems) -> None:
             )
         if replica.size < 1:
             continue
-        if not several:
-            if pool.total > 0 and pool.total % replica.size:
-                here.error(
-                    "verl_teacher_not_divisible",
-                    f"a replica of {count(replica.size, 'GPU')} does not divide the {pool.total} of `teacher_pool`",
-                    hint=f"choose a divisor of {pool.total}",
-                )
-                return
-            _check_parts(replica.size, pool.gpus, path, f"teacher:{teacher.key}", problems)
-        replicas = teacher.replicas if several else replicas_in(pool.total, replica.size)
-        if replicas < 1:
+        if not teacher.has_key:
+            at.below(teacher.path[-1]).error(
+                "verl_teacher_key", f"teacher `{teacher.key}` has no key", hint="write `key:`, what its samples name"
+            )
+        if teacher.fills_pool and pool.total > 0 and pool.total % replica.size:
+            here.error(
+                "verl_teacher_not_divisible",
+                f"a replica of {count(replica.size, 'GPU')} does not divide the {pool.total} of `teacher_pool`",
+                hint=f"choose a divisor of {pool.total}",
+            )
+            return
+        if teacher.replicas < 1 and not teacher.fills_pool:
             problems.at((*teacher.path, "num_replicas")).error(
                 "verl_teacher_sum", f"teacher `{teacher.key}` has no replica", hint="write `num_replicas: 1` or more"
             )
-        for number in range(replicas):
+        whole = _check_parts(replica.size, pool.gpus, path, f"teacher:{teacher.key}", problems)
+        for number in range(teacher.replicas if whole else 0):
             first = asked + number * replica.size
             groups = (first + replica.size - 1) // group - first // group + 1
             if groups > -(-replica.size // group):
@@ -296,8 +313,8 @@ def _check_teachers(job: VerlJob, problems: Problems) -> None:
                     hint="reorder the teachers so that larger ones come first",
                 )
                 break
-        asked += replicas * replica.size
-    if several and pool.total > 0 and asked != pool.total:
+        asked += teacher.replicas * replica.size
+    if pool.total > 0 and asked != pool.total:
         sizes = " + ".join(f"{one.replicas} x {one.replica.size}" for one in job.teachers)
         at.error(
             "verl_teacher_sum",

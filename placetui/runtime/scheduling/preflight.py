@@ -48,6 +48,9 @@ def examine(head: Head, body: Mapping[str, Any], work: Work) -> Preflight:
     plan, matched = _plan(body, nodes)
     # That there are too few GPUs is what Ray's scheduling says, with the reason.
     problems = [one for one in plan.problems if one.rule != "slime_not_enough_gpus"]
+    resources = {picture.title(node.id): node.resources for node in nodes}
+    named = {(one.namespace, one.name) for one in picture.tables.actors if one.name and one.state != "DEAD"}
+    problems += framework_of(plan).cluster_problems(plan, resources, named)
     demand = framework_of(plan).demand(plan)
     notes = [*_leftovers(head, picture, source), *_used(head, plan, matched, picture, work)]
     found = preflight(demand, picture.nodes, picture.holdings, problems, notes, source)

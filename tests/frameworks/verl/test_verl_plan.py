@@ -163,3 +163,100 @@ def test_a_new_file_is_fine(layout: Any) -> None:
     plan = plan_document(Document(text))
     assert (plan.framework, [one for one in plan.problems if one.severity != "info"]) == ("verl", [])
     assert plan.components["rollout"].world_size == (4 if layout == "colocated" else 2)
+
+
+QUEUE = ("transfer_queue", "TransferQueueController")
+
+
+@pytest.mark.parametrize(
+    ("use_v1", "head", "actors", "rules"),
+    [
+        (True, {"CPU": 8}, {QUEUE}, ["verl_shared_transfer_queue"]),
+        (True, {}, set(), ["verl_node_without_cpus"]),
+        (True, {"CPU": 8}, {("", "TransferQueueController")}, []),
+        (False, {}, {QUEUE}, []),
+    ],
+)
+def test_a_cluster_may_have_a_queue_or_a_head_without_cpus(
+    use_v1: bool, head: dict[str, float], actors: set[tuple[str, str]], rules: list[str]
+) -> None:
+    plan = make_plan(
+        {"trainer": {"use_v1": use_v1, "n_gpus_per_node": 8}, "actor_rollout_ref": {}}, nodes=[Node(8, cpus=64)]
+    )
+    found = FRAMEWORK.cluster_problems(plan, {"head": head, "worker": {"GPU": 8, "CPU": 64}}, actors)
+    assert [problem.rule for problem in found] == rules
+
+
+def teachers(**models: Any) -> Any:
+    """Rules and teachers of a pool of 2 x 4 GPUs."""
+    sections = {"enabled": True, "nnodes": 2, "n_gpus_per_node": 4, "teacher_models": models}
+    plan = make_plan(config(actor_rollout_ref={}, distillation=sections))
+    found = {name.removeprefix("teacher:"): one.world_size for name, one in plan.components.items() if ":" in name}
+    return {problem.rule for problem in plan.problems}, found
+
+
+@pytest.mark.parametrize(
+    ("models", "rules", "servers"),
+    [
+        ({"teacher_model": {"key": "x", "num_replicas": 1, "inference": {}}}, set(), {"default": 4}),
+        ({"a": {"key": "a", "num_replicas": 4}}, set(), {"a": 4}),
+        ({"a": {"key": "a"}}, {"verl_teacher_sum"}, None),
+        ({"a": {"num_replicas": 4}}, {"verl_teacher_key"}, None),
+        ({"teacher_model": {"key": "x"}, "a": {"key": "a", "num_replicas": 4}}, {"verl_default_teacher_dropped"}, None),
+        ({"a": {"key": "a", "num_replicas": 1, "inference": {"data_parallel_size": 3}}}, {"verl_replica_parts"}, None),
+    ],
+)
+def test_the_only_teacher_fills_the_pool_and_others_say_how_many(
+    models: Any, rules: set[str], servers: dict[str, int] | None
+) -> None:
+    found, drawn = teachers(**models)
+    assert rules <= found
+    assert found or servers == drawn
+
+
+@pytest.mark.parametrize(
+    ("sections", "rule"),
+    [
+        ({"actor_rollout_ref": {"rollout": {"n_gpus_per_node": 0}}}, "verl_pool_size"),
+        (
+            {
+                "actor_rollout_ref": {"actor": {"strategy": "megatron", "megatron": {"tensor_model_parallel_size": 3}}},
+                "data": {"train_batch_size": 60},
+            },
+            "verl_batch_not_divisible",
+        ),
+        (
+            {"reward": {"reward_model": {"enable": True, "rollout": {"tensor_model_parallel_size": 12}}}},
+            "verl_replica_parts",
+        ),
+        ({"trainer": {"v1": {"trainer_mode": "async"}}}, "verl_value"),
+        ({"trainer": {"nnodes": 999999, "n_gpus_per_node": 999999}}, "verl_value"),
+        (
+            {
+                "trainer": {"n_gpus_per_node": 4},
+                "actor_rollout_ref": {
+                    "rollout": {"n_gpus_per_node": 8, "disaggregation": {"enabled": True, "decode_replicas": 3}}
+                },
+            },
+            "verl_no_replica",
+        ),
+        (
+            {
+                "placetui": {"verl_entry": "verl.trainer.main_generation_server"},
+                "actor_rollout_ref": {"rollout": {"tensor_model_parallel_size": 5}},
+            },
+            "verl_leftover_gpus",
+        ),
+        (
+            {
+                "async_training": {},
+                "actor_rollout_ref": {"hybrid_engine": False},
+                "reward": {"reward_model": {"enable": True, "enable_resource_pool": True}},
+            },
+            "verl_reward_too_large",
+        ),
+    ],
+)
+def test_what_verl_refuses_is_a_problem(sections: dict[str, Any], rule: str) -> None:
+    plan = make_plan({"actor_rollout_ref": {}, **config(), **sections})
+    assert rule in {problem.rule for problem in plan.problems}

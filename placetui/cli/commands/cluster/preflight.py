@@ -40,12 +40,12 @@ def examine(args: argparse.Namespace) -> Mapping[str, Any]:
     """The result as `--json` prints it, and the `address` of the cluster."""
     document, plan = open_plan(args.file, plan_options(args))
     if args.cluster is not None and args.address == AUTO:
-        from placetui.frameworks.preflight import planned_nodes, preflight
+        from placetui.frameworks.preflight import preflight_planned
         from placetui.frameworks.registry import framework_of
 
         demand = framework_of(plan).demand(plan)
         known = [one for one in plan.problems if one.rule != "slime_not_enough_gpus"]
-        return preflight(demand, planned_nodes(plan.topology.nodes), (), known, (), args.file).to_dict()
+        return preflight_planned(demand, plan.topology.nodes, known, args.file).to_dict()
     with runtime() as child:
         body = {"text": document.text, "source": args.file, "mode": args.mode, "overrides": args.overrides}
         return dict(child.ask("preflight", TIMEOUT, address=args.address, **body))
