@@ -91,6 +91,11 @@ class Document:
 
         return compose(self)
 
+    @property
+    def composed(self) -> Mapping[str, Any]:
+        """The configuration, with the values of other files where it has `defaults:` that can be followed."""
+        return (self.composition.config if self.composition is not None else None) or self.config
+
     def problems_in(self, sections: Iterable[str]) -> list[Problem]:
         """Problems of the text as a whole and of some of its sections, without repetitions."""
         found = {(problem.rule, problem.line, problem.column): problem for problem in self.problems}

@@ -42,7 +42,7 @@ def plan_document(document: Document, request: PlanRequest = DEFAULT_REQUEST) ->
     if any(problem.blocking for problem in document.problems) and not document.config:
         return Plan(document.source, "", "hybrid", None, "assumed", problems=list(document.problems))
     composition = document.composition
-    read = _Recorder(document.config if composition is None or composition.reason else composition.config)
+    read = _Recorder(document.composed)
     config: Mapping[str, Any] = read
     if request.overrides:
         from placetui.document.options import with_overrides

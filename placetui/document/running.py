@@ -36,7 +36,7 @@ def with_names(framework: Framework, document: Document, plan: Plan, overrides: 
     """A plan with the names that a job of this file is known by."""
     from placetui.document.options import with_overrides
 
-    config = with_overrides(document.config, overrides) if overrides else document.config
+    config = with_overrides(document.composed, overrides) if overrides else document.composed
     return framework.with_names(plan, Reader(config, Problems()))
 
 

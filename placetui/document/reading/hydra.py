@@ -1,4 +1,6 @@
-"""Hydra's `defaults:` list, composed by hydra-core itself where that is installed (`placetui[hydra]`)."""
+"""The files that Hydra's `defaults:` name: composed by hydra-core where that is installed (`placetui[hydra]`), else as
+far as `DefaultsList` goes.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from placetui.document.document import Document
+from placetui.document.reading.defaults_list import DefaultsList
 from placetui.document.report import DocumentError
 from placetui.placement.problems import Path, Problem
+from placetui.placement.wording import listing
 
 _LOCK = threading.Lock()
 """Hydra keeps its state in one global object."""
@@ -26,13 +30,13 @@ class Composition:
     """A configuration with the files that its `defaults:` name."""
 
     config: Mapping[str, Any] = field(default_factory=dict)
-    """All of it, interpolations as written; empty where it cannot be composed."""
+    """All that could be composed, interpolations as written; empty where nothing could."""
 
     files: tuple[tuple[str, Path], ...] = ()
     """Other files in the order in which they are merged, each with the place of its content."""
 
     reason: str = ""
-    """Why it cannot be composed, in a sentence."""
+    """Why not all of it can be composed, in a sentence."""
 
     def place(self, problem: Problem, document: Document) -> Problem:
         """The problem in the file that has its value; in the document itself where that has it."""
@@ -58,7 +62,7 @@ def compose(document: Document) -> Composition:
     try:
         import hydra  # noqa: F401
     except ImportError:
-        return Composition(reason="hydra-core is not installed: pip install 'placetui[hydra]'")
+        return _compose_alone(document)
     folder = os.path.dirname(os.path.abspath(document.source))
     name = os.path.splitext(os.path.basename(document.source))[0]
     with _LOCK, warnings.catch_warnings(), tempfile.TemporaryDirectory(prefix="placetui-") as here:
@@ -71,6 +75,16 @@ def compose(document: Document) -> Composition:
         except Exception as error:  # whatever Hydra, OmegaConf and their plug-ins raise for what a user wrote
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             return Composition(reason=f"Hydra cannot compose it: {lines[0] if lines else type(error).__name__}")
+
+
+def _compose_alone(document: Document) -> Composition:
+    """What can be composed without Hydra."""
+    folder = os.path.dirname(os.path.abspath(document.source))
+    found = DefaultsList([folder, *_search_path(document, folder)])
+    config = found.compose(document.config)
+    reason = "hydra-core is not installed: pip install 'placetui[hydra]'"
+    reason = f"{listing(found.missing)} cannot be read here, and {reason}" if found.missing else ""
+    return Composition(config, tuple(found.files), reason)
 
 
 def _compose(here: str, name: str, folders: Sequence[str]) -> Composition:
