@@ -48,21 +48,18 @@ class StyledLines(Widget):
 
     _lines: Sequence[Line] = ()
     _palette: GridPalette | None = None
-    _painted: Region | None = None
-    """Where it was when it was last painted as a whole."""
 
     def show(self, lines: Sequence[Line], palette: GridPalette) -> None:
         """Write these lines; those that do not fit are not seen."""
         before, self._lines = self._lines, lines
-        # While the layout changes, Textual paints parts of a widget where it was before.
-        if palette is not self._palette or len(before) != len(lines) or self._painted != self.region:
-            self._palette, self._painted = palette, self.region
+        if palette is not self._palette or len(before) != len(lines):
+            self._palette = palette
             self.refresh(layout=self.styles.auto_dimensions)
             return
         for y, (old, new) in enumerate(zip(before, lines, strict=True)):
             span = changed_columns(old, new)
             if span is not None:
-                self.refresh(Region(span[0] + self.gutter.left, y + self.gutter.top, span[1] - span[0], 1))
+                self.refresh(Region(span[0], y, span[1] - span[0], 1))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """No line is wider than the panel."""
