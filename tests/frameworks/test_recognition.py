@@ -137,6 +137,16 @@ def test_slime_orders_slots_by_physical_id() -> None:
     }
 
 
+def test_slime_without_the_ids_of_gpus_has_as_many_ranks_as_it_says() -> None:
+    """The same raylet where nobody has read its list, as in `ps`: Ray's count runs the other way."""
+    run = next(run for run in SLIME["runs"] if run["id"] == "separate")
+    facts, plan = slime_facts(run), slime_plan(run)
+    actors = [one if one.bundle is None else replace(one, slots={3 - one.bundle: 0.4}) for one in facts.actors]
+    (job,) = recognise(replace(facts, actors=actors), {facts.jobs[0].id: plan})
+    assert dict(job.world_sizes) == {"actor": 2, "rollout": 2}
+    assert job.phase == "running"
+
+
 def test_an_unrelated_job_is_nobodys() -> None:
     facts = slime_facts(SLIME["runs"][0])
     others = [replace(one, class_name=f"My{one.class_name}") for one in facts.actors]

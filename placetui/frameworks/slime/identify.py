@@ -7,7 +7,7 @@ that they are in, and the order in which they were started.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 
 from placetui.frameworks.addresses import address_key
@@ -45,10 +45,16 @@ def identify(facts: ClusterFacts, plan: Plan | None, framework: str) -> Iterator
     actors = facts.actors
     if not is_slime(facts, actors) or which(actors, plan) != framework:
         return
+    training = [one for one in actors if class_of(one) in TRAINING]
     slots = _Slots(facts, actors, by_text=framework == "miles")
+    size = plan.components["actor"].world_size if plan is not None and "actor" in plan.components else 0
+    if size and any((slots.of(one) or 0) >= size for one in training):
+        # The ids of the GPUs are not known. Training has the first slots, so its bundles are first on their node.
+        first = frozenset(one.bundle for one in training)
+        slots = _Slots(facts, actors, by_text=framework == "miles", first=first)
     job = facts.job_by_id.get(actors[0].job)
     releases = job is not None and "--release-train" in job.entrypoint.split()
-    yield from _training(slots, [one for one in actors if class_of(one) in TRAINING], plan, releases=releases)
+    yield from _training(slots, training, plan, releases=releases)
     engines = [one for one in actors if class_of(one) == ENGINE]
     yield from _engines(slots, engines, plan)
     for actor in actors:
@@ -92,8 +98,16 @@ def which(actors: Sequence[ActorSeen], plan: Plan | None) -> str:
 class _Slots:
     """The slots of a job: its bundles by the address of their node, then by the id of their GPU."""
 
-    def __init__(self, facts: ClusterFacts, actors: Sequence[ActorSeen], *, by_text: bool) -> None:
+    def __init__(
+        self,
+        facts: ClusterFacts,
+        actors: Sequence[ActorSeen],
+        *,
+        by_text: bool,
+        first: Set[int | None] = frozenset(),
+    ) -> None:
         self._by_text = by_text
+        self._first = first
         self.number: dict[tuple[str, int], int] = {}
         """Of each bundle, by group and index."""
 
@@ -137,7 +151,8 @@ class _Slots:
             node = node_of[index]
             ip = facts.node_by_id[node].ip if node in facts.node_by_id else ""
             gpu = gpu_of[index]
-            return address_key(ip), str(gpu) if self._by_text and listed[node] else "", gpu, index
+            text = str(gpu) if self._by_text and listed[node] else ""
+            return address_key(ip), index not in self._first, text, gpu, index
 
         for slot, index in enumerate(sorted(node_of, key=key)):
             self.number[name, index] = slot
