@@ -261,6 +261,15 @@ ACTIONS: tuple[Action, ...] = (
         needs=("write", "job"),
     ),
     _job("rank_log", "F", "follow log", "Follow the log of the selected rank.", views=RANKS, on="rank", needs=("job",)),
+    _job(
+        "rank_stack",
+        "H",
+        "stack",
+        "Show where the selected rank is in its code, for one that hangs.",
+        views=RANKS,
+        on="rank",
+        needs=("job",),
+    ),
     _job("kill_rank", "K", "kill rank", "Kill the selected rank.", views=RANKS, on="rank", needs=("write", "job")),
     _job(
         "restart_rank",

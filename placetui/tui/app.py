@@ -217,7 +217,7 @@ class Dashboard(App[int]):
         if main is None:
             return Context("waiting", file="none")
         write = operations is None or not operations.refusal
-        return replace(main.context, job=bool(self.cluster.followed), write=write)
+        return replace(main.context, job=self.cluster.has_jobs, write=write)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Actions that do not belong to what is in view are not there."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.timer import Timer
 
@@ -18,13 +18,14 @@ from placetui.observe.model import Observation
 from placetui.observe.operations import AUTO, FOREVER, JOB_NAME, LOCAL, SPARE, Failure, job_name
 from placetui.observe.picture import OccupancyWatch
 from placetui.observe.ports import ClusterSource, Link, Status, Update
-from placetui.placement.plan import Plan
+from placetui.placement.plan import GPU, Plan
 from placetui.placement.wording import count, dotted, plain
 from placetui.tui.actions import READ_ONLY
 from placetui.tui.background import in_thread, start_thread
 from placetui.tui.jobs import confirmation, same_places, session_of, stopped_words
 from placetui.tui.launch import Launch
 from placetui.tui.requests import ClusterRequest, Outcome, failure_words, flow
+from placetui.tui.selection import NOTHING
 from placetui.tui.session import PICTURE, Session, nodes_of, saved_text
 
 if TYPE_CHECKING:
@@ -52,6 +53,17 @@ PATIENCE = 3_600.0
 
 SKIP = 60.0
 """Seconds of a recording."""
+
+
+class _Rank(NamedTuple):
+    """A rank that something is asked about."""
+
+    job: str
+    component: str
+    rank: int
+
+    def __str__(self) -> str:
+        return f"{self.component}:{self.rank}"
 
 
 class ClusterController:
@@ -492,8 +504,16 @@ class ClusterController:
         """Who started the job that is followed, as far as the cluster says."""
         return self._seen.owner if self._seen is not None else ""
 
+    @property
+    def has_jobs(self) -> bool:
+        """Whether a job is followed, or some are recognised that run."""
+        return bool(self.followed) or any(job.runs for job in (self._seen.jobs if self._seen is not None else ()))
+
     def _is_ours(self) -> bool:
         """Whether single ranks of the followed job may be touched; if not, a notice says why."""
+        if not self.followed:
+            self._notify("no job selected: J lists them")
+            return False
         for job in self._seen.jobs if self._seen is not None else ():
             if job.name == self.followed:
                 why = "one rank that dies may end the whole job, and only its driver knows what to call"
@@ -522,42 +542,55 @@ class ClusterController:
 
     # Ranks
 
-    async def _selected_rank(self, title: str) -> tuple[str, int] | None:
+    async def _selected_rank(self, title: str, *, of_any_job: bool = False) -> _Rank | None:
         """The rank that is selected in the pane in view; if there are several, one that the user chooses."""
         from placetui.tui.dialogs.choose import Answer, ChooseScreen
 
-        ranks: Sequence[tuple[str, int]] = self.app.main.selection.ranks if self.app.main is not None else ()
+        ranks = list(dict.fromkeys(self._ranks_here(of_any_job)))
         if not ranks:
             self._notify("no rank is selected")
         if len(ranks) < 2:
             return ranks[0] if ranks else None
-        answers = [Answer(str(number), f"{name}:{rank}") for number, (name, rank) in enumerate(ranks)]
+        several = len({one.job for one in ranks}) > 1
+        answers = [
+            Answer(str(number), str(one), f"job {one.job}" if several else "") for number, one in enumerate(ranks)
+        ]
         chosen = await self.app.push_screen_wait(ChooseScreen(title, answers, "Which rank?"))
         return None if chosen is None else ranks[int(chosen)]
+
+    def _ranks_here(self, of_any_job: bool) -> Iterator[_Rank]:
+        """Those of the followed job that are selected, and on request those of all jobs that run on that device."""
+        selection = self.app.main.selection if self.app.main is not None else NOTHING
+        place, seen = selection.place, self._seen
+        if self.followed:
+            yield from (_Rank(self.followed, name, rank) for name, rank in selection.ranks)
+        sample = seen.device(place.node, place.index) if seen is not None and place is not None else None
+        if of_any_job and sample is not None and place is not None and place.kind == GPU and selection.row is None:
+            for claim in sample.claims:
+                if claim.kind == "rank" and claim.job and claim.component is not None and claim.rank is not None:
+                    yield _Rank(claim.job, claim.component, claim.rank)
 
     @flow
     async def kill_rank(self) -> None:
         """Kill the selected rank."""
         means = "is killed; it comes back only if the file allows restarts."
         if (rank := await self._confirmed_rank("kill", means)) is not None:
-            name = f"{rank[0]}:{rank[1]}"
-            self._report(await self.kill(*rank), f"kill {name}", f"killed {name}")
+            self._report(await self.kill(rank.component, rank.rank), f"kill {rank}", f"killed {rank}")
 
     @flow
     async def restart_rank(self) -> None:
         """Restart the selected rank."""
         means = "ends and starts anew in its place; what it holds in memory is lost."
         if (rank := await self._confirmed_rank("restart", means)) is not None:
-            name = f"{rank[0]}:{rank[1]}"
-            self._report(await self.restart(*rank), f"restart {name}", f"restarted {name}")
+            self._report(await self.restart(rank.component, rank.rank), f"restart {rank}", f"restarted {rank}")
 
-    async def _confirmed_rank(self, what: str, means: str) -> tuple[str, int] | None:
+    async def _confirmed_rank(self, what: str, means: str) -> _Rank | None:
         """The selected rank, once its name was typed."""
         from placetui.tui.dialogs.confirm import ConfirmScreen
 
         if not self._can_ask() or not self._is_ours() or (chosen := await self._selected_rank(what)) is None:
             return None
-        name = f"{chosen[0]}:{chosen[1]}"
+        name = str(chosen)
         question, word = confirmation(f"The process of {name} of job {self.followed} {means}", name, self._owner)
         return chosen if await self.app.push_screen_wait(ConfirmScreen(f"{what} {name}", question, word)) else None
 
@@ -566,18 +599,28 @@ class ClusterController:
         """Follow the log of the selected rank."""
         from placetui.tui.dialogs.log import RankLogScreen
 
-        if not self._can_ask() or (chosen := await self._selected_rank("log")) is None:
+        if not self._can_ask() or (chosen := await self._selected_rank("log", of_any_job=True)) is None:
             return
-        component, rank = chosen
-        body: dict[str, Any] = {
-            "job": self.followed,
-            "component": component,
-            "rank": rank,
-            "lines": LINES,
-            "follow": True,
-        }
+        body = {**chosen._asdict(), "lines": LINES, "follow": True}
         begin = lambda: self._request("logs", timeout=FOREVER, **body)  # noqa: E731
-        self.app.push_screen(RankLogScreen(f"log of {component}:{rank}", self._options.ascii, begin))
+        self.app.push_screen(RankLogScreen(f"log of {chosen}", self._options.ascii, begin))
+
+    @flow
+    async def rank_stack(self) -> None:
+        """Show where the selected rank is in its code."""
+        from rich.text import Text
+
+        from placetui.tui.dialogs.details import DetailsScreen
+
+        if not self._can_ask() or (chosen := await self._selected_rank("stack", of_any_job=True)) is None:
+            return
+        self._notify(f"reading the stacks of {chosen}")
+        found = await self._request("stack", **chosen._asdict())
+        if isinstance(found, Failure):
+            self._report(found, f"stack of {chosen}", "")
+            return
+        text = Text(clean(str(found["text"]), self._options.ascii))
+        self.app.push_screen(DetailsScreen(f"stacks of {chosen}, read by {found['by']}", text))
 
     @flow
     async def call(self) -> None:

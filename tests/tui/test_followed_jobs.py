@@ -137,3 +137,23 @@ async def test_a_launch_from_another_terminal_is_followed_and_its_ranks_can_be_r
         await seat.press("enter")
         await seat.until(lambda: operations.asked("restart"))
         assert operations.of("restart").body["job"] == "conf"
+
+
+async def test_who_is_on_a_gpu_and_its_log_whether_followed_or_not(desk: Desk) -> None:
+    head = RecordedHead()
+    head.show(rlinf_scene("two-jobs", "both")[0])
+    config = {"cluster": {"num_nodes": 1, "component_placement": {"agent": "all"}}}
+    async with opened(desk, head, config, "agents.yaml") as (seat, _, operations):
+        await seat.until(lambda: seat.observation is not None)
+        assert seat.observation is not None
+        place = next(
+            device.index
+            for device in seat.observation.nodes[0].devices
+            if any(claim.job == "01000000" for claim in device.claims)
+        )
+        await seat.press(*["right"] * place, "d")
+        await seat.sees("job 01000000", "train_vla_sft.py --config-path /opt/conf/", "not submitted through Ray Jobs")
+        await seat.press("escape", "F")
+        await seat.until(lambda: operations.asked("logs"))
+        body = operations.of("logs").body
+        assert (body["job"], body["component"], body["rank"]) == ("01000000", "ActorGroup", 0)

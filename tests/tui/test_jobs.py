@@ -343,7 +343,7 @@ async def test_action_restart_rank(desk: Desk) -> None:
         await seat.until(lambda: "rollout:0 did not come up: OSError (its log may say why)" in seat.toasts)
 
 
-@pytest.mark.parametrize("key", ["K", "R", "F", "C"])
+@pytest.mark.parametrize("key", ["K", "R", "F", "H", "C"])
 async def test_without_a_job_there_is_no_rank(desk: Desk, key: str) -> None:
     async with dashboard(desk) as (seat, operations):
         await seat.press(key)
@@ -372,6 +372,16 @@ async def test_action_rank_log(desk: Desk) -> None:
         await seat.press("escape")
         assert logs.interrupted
         assert seat.shows(MainScreen)
+
+
+async def test_action_rank_stack(desk: Desk) -> None:
+    async with dashboard(desk, attached="conf") as (seat, operations):
+        await seat.press("H", "enter")
+        await seat.until(lambda: operations.asked("stack"))
+        body = operations.of("stack").body
+        assert (body["job"], body["component"], body["rank"]) == ("conf", "actor", 0)
+        operations.of("stack").succeed(text="Thread 1\n  wait [all] (nccl.py:3)", by="py-spy")
+        await seat.sees("stacks of actor:0, read by py-spy", "wait [all] (nccl.py:3)")
 
 
 # A group
