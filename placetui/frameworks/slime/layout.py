@@ -312,7 +312,9 @@ class Derivation:
         if mode in ("train_only", "external", "external_rollout_only"):
             return 0
         given: int | None = self._now["rollout_num_gpus"]
-        if given is not None:
+        # Rollout-only derives the training ranks from it, before `custom_config_path` is read.
+        derived = self._head and args["debug_rollout_only"] and not args["colocate"]
+        if given is not None and not (derived and args["rollout_num_gpus"] is None):
             return given
         actor = args["actor_num_nodes"] * args["actor_num_gpus_per_node"]
         if args.sound("rollout_num_gpus", "colocate"):
@@ -425,6 +427,13 @@ class Derivation:
                 "slime_no_training_ranks",
                 "rollout has no GPUs, and so have the training processes that slime starts beside it",
                 hint="write `rollout_num_gpus: 8`, or another number above 0",
+            )
+        elif layout.actor_gpus > layout.slots:
+            self._problems.at(layout.path("custom_config_path", "rollout_num_gpus"), component="actor").error(
+                "slime_training_size",
+                f"training has {count(layout.actor_gpus, 'rank')}, but the job only {count(layout.slots, 'slot')}: "
+                "`custom_config_path` changes one size and not the other",
+                hint=f"make training {count(layout.slots, 'GPU')} or fewer there, too",
             )
         elif layout.critic_gpus > layout.slots:
             self._problems.at(layout.path("advantage_estimator"), component="critic").error(
