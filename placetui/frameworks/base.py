@@ -15,7 +15,7 @@ from placetui.placement.topology import Node, Topology
 
 if TYPE_CHECKING:  # a command that only plans has no use for them
     from placetui.frameworks.cluster_facts import ClusterFacts, NodeOrder, RankSeen, RayJobSeen, RayNodeFacts
-    from placetui.frameworks.demand import RayDemand
+    from placetui.frameworks.demand import PortDemand, RayDemand
     from placetui.frameworks.entrypoint import JobConfiguration
     from placetui.frameworks.new_job import ImportedFile, JobSize, Layout, ScriptContext
     from placetui.frameworks.picture import Devices
@@ -125,6 +125,10 @@ class Framework(Protocol):
             actors: Namespace and name of the living actors that have one.
         """
         return iter(())
+
+    def ports(self, config: Reader) -> list[PortDemand]:
+        """Ports that a file fixes; most are found when a job starts."""
+        return []
 
     environment_read: frozenset[str] = frozenset()
     """Variables of an actor's environment that `identify` and `configuration` read. The rest may be secret: it is

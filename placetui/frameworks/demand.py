@@ -58,6 +58,21 @@ class ActorDemand:
 
 
 @dataclass(frozen=True, slots=True)
+class PortDemand:
+    """A port that a file fixes: it must be free when the job starts, or something must already listen there."""
+
+    port: int
+    setting: str
+    """What the file calls it."""
+
+    host: str = ""
+    """Empty: a node of the cluster that the framework chooses."""
+
+    serves: bool = False
+    """Whether something must listen there."""
+
+
+@dataclass(frozen=True, slots=True)
 class RayDemand:
     """What the framework itself will ask of Ray when the job starts."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from placetui.frameworks.demand import GroupDemand, RayDemand
 from placetui.frameworks.scheduling import UNITS, NodeResources, Request, Scheduled, Verdict, schedule, units
-from placetui.frameworks.shortage import Holding, Shortage, explain_wait, needs_text, remaining
+from placetui.frameworks.shortage import Holding, Shortage, explain_wait, needs_text, remaining, taken
 from placetui.placement.problems import Problem
 from placetui.placement.topology import Node
 
@@ -179,20 +179,14 @@ def amounts(resources: Mapping[str, int]) -> dict[str, float]:
 
 def _own_holdings(one: Scheduled) -> list[Holding]:
     """What a request of the same job has taken for those after it."""
-    if one.verdict == "waits" or not one.nodes:
+    if one.verdict == "waits":
         return []
-    taken: dict[str, dict[str, int]] = {}
-    request = one.request
-    each = (
-        [bundle.resources for bundle in request.bundles for _ in range(bundle.count)]
-        if isinstance(request, GroupDemand)
-        else [request.resources] * request.count
-    )
-    for node, needs in zip(one.nodes, each, strict=False):
-        here = taken.setdefault(node, {})
+    held: dict[str, dict[str, int]] = {}
+    for node, needs in taken(one):
+        here = held.setdefault(node, {})
         for name, amount in needs.items():
-            here[name] = here.get(name, 0) + units(amount)
-    return [Holding(node, f"{request.name} of this job", resources) for node, resources in taken.items()]
+            here[name] = here.get(name, 0) + amount
+    return [Holding(node, f"{one.request.name} of this job", resources, own=True) for node, resources in held.items()]
 
 
 def _in_group(one: Scheduled, before: Sequence[Scheduled]) -> Shortage:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, TypeAlias
 
 from placetui.frameworks.demand import ActorDemand, BundleDemand, GroupDemand, Strategy
@@ -418,17 +419,17 @@ class _Path:
         if not self._feasible(group.strategy, shapes, of_bundle):
             return _Outcome(False, infeasible=True)
         pool = {kind: list(numbers) for kind, numbers in self._pool.items()}
-        place = {
+        placers: Mapping[Strategy, Callable[[_Pool, Sequence[_Shape], Sequence[int]], list[int] | None]] = {
             "PACK": self._pack,
-            "SPREAD": self._spread,
+            "SPREAD": partial(self._spread, reuse=True),
             "STRICT_PACK": self._strict_pack,
-            "STRICT_SPREAD": self._strict_spread,
-        }[group.strategy]
+            "STRICT_SPREAD": partial(self._spread, reuse=False),
+        }
         custom = sorted({name for need in needs for name in need} - _PREDEFINED)
         if len(custom) > 1 and group.strategy != "STRICT_PACK" and self._decide(2):
             custom.reverse()
         order = [0] if group.strategy == "STRICT_PACK" else sorted_bundles(needs, custom)
-        placed = place(pool, of_bundle, order)
+        placed = placers[group.strategy](pool, of_bundle, order)
         if placed is None:
             return _Outcome(False)
         self._pool = pool
@@ -513,33 +514,22 @@ class _Path:
             return 0
         return min((free[at] // amount for at, amount in shape.wanted), default=1 << 30)
 
-    def _spread(self, pool: _Pool, of_bundle: Sequence[_Shape], order: Sequence[int]) -> list[int] | None:
+    def _spread(
+        self, pool: _Pool, of_bundle: Sequence[_Shape], order: Sequence[int], *, reuse: bool
+    ) -> list[int] | None:
+        """Each bundle on a node without one, or with `reuse`, as long as there are such nodes."""
         placed = [0] * len(of_bundle)
         selected: _Pool = {}
         for bundle in order:
             shape = of_bundle[bundle]
             source = pool
             kind = self._best(pool, shape)
-            if kind is None:
+            if kind is None and reuse:
                 source = selected
                 kind = self._best(selected, shape)
             if kind is None:
                 return None
             node = _pop(source, kind)
-            selected.setdefault(_less(kind, shape), []).append(node)
-            placed[bundle] = node
-        _join(pool, selected)
-        return placed
-
-    def _strict_spread(self, pool: _Pool, of_bundle: Sequence[_Shape], order: Sequence[int]) -> list[int] | None:
-        placed = [0] * len(of_bundle)
-        selected: _Pool = {}
-        for bundle in order:
-            shape = of_bundle[bundle]
-            kind = self._best(pool, shape)
-            if kind is None:
-                return None
-            node = _pop(pool, kind)
             selected.setdefault(_less(kind, shape), []).append(node)
             placed[bundle] = node
         _join(pool, selected)

@@ -45,6 +45,9 @@ class Holding:
     end: str = ""
     """How to end it; empty where nobody knows."""
 
+    own: bool = False
+    """Whether an earlier request of the same job holds it."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeGap:
@@ -111,7 +114,7 @@ def remaining(nodes: Sequence[NodeResources], placed: Iterable[Scheduled]) -> li
     free = {node.name: dict(node.free) for node in nodes}
     devices = {node.name: {name: list(parts) for name, parts in node.instances.items()} for node in nodes}
     for one in placed:
-        for node, needs in _taken(one):
+        for node, needs in taken(one):
             for name, need in needs.items():
                 free[node][name] = max(0, free[node].get(name, 0) - need)
                 if name in devices[node]:
@@ -126,7 +129,8 @@ def remaining(nodes: Sequence[NodeResources], placed: Iterable[Scheduled]) -> li
     ]
 
 
-def _taken(one: Scheduled) -> Iterable[tuple[str, dict[str, int]]]:
+def taken(one: Scheduled) -> Iterable[tuple[str, dict[str, int]]]:
+    """What a request takes, bundle by bundle or actor by actor, with the node."""
     request = one.request
     each: list[BundleDemand | ActorDemand] = (
         [bundle for bundle in request.bundles for _ in range(bundle.count)]
@@ -382,13 +386,15 @@ class _Explanation:
 
     def _hint(self, gaps: Sequence[NodeGap], short: frozenset[str]) -> str:
         concerned = {gap.node: gap.missing for gap in gaps[:MOST_NODES]}
-        ends = dict.fromkeys(
-            one.end
-            for one in self.holdings
-            if one.end and any(one.resources.get(name) for name in concerned.get(one.node, ()))
-        )
+        holders = [one for one in self.holdings if any(one.resources.get(name) for name in concerned.get(one.node, ()))]
+        ends = dict.fromkeys(one.end for one in holders if one.end)
         hints = [] if "GPU" in short or not short else [f"ask for fewer {listing(sorted(short))}s"]
-        hints += [f"end what holds it: {listing(list(ends), 2)}"] if ends else ["wait until it is free"]
+        if ends:
+            hints.append(f"end what holds it: {listing(list(ends), 2)}")
+        elif holders and all(one.own for one in holders):
+            hints.append("add nodes" if hints else "plan for fewer GPUs, or add nodes")
+        else:
+            hints.append("wait until it is free")
         return ", or ".join(hints)
 
 

@@ -735,8 +735,7 @@ class ClusterController:
             return
         workspace.settle()
         session = workspace.session
-        assumed = _assumptions(session)
-        found = await self._request("preflight", text=session.text, source=session.file, **assumed)
+        found = await self._preflight(session)
         if isinstance(found, Failure):
             self._notify(failure_words(found), title="before launch", severity="error", timeout=10)
             return
@@ -772,7 +771,20 @@ class ClusterController:
             **self._options.launch_with,
         )
         self.app.run_worker(self._follow_launch(launch, self._launching), name="launch")
+        if not local:
+            self.app.run_worker(self._judge_launch(launch, session), name="preflight")
         self.say()
+
+    async def _judge_launch(self, launch: Launch, session: Session) -> None:
+        """Add to the launch screen what `preflight` says of the file; the launch reports its own failures."""
+        found = await self._preflight(session)
+        if not isinstance(found, Failure):
+            launch.preflight = found
+            self._launch_changed()
+
+    async def _preflight(self, session: Session) -> Outcome:
+        assumed = _assumptions(session)
+        return await self._request("preflight", text=session.text, source=session.file, **assumed)
 
     async def _follow_launch(self, launch: Launch, request: ClusterRequest) -> None:
         """Take in the steps of a launch until it is over."""

@@ -58,6 +58,9 @@ class Launch:
         self.unread = False
         """Whether it failed and the user has not seen why."""
 
+        self.preflight: Mapping[str, Any] | None = None
+        """Whether Ray could place what the framework itself will ask for; None until that is known."""
+
         self.outcome: Outcome | None = None
         self._states: dict[str, list[State]] = {}
         self._since: dict[tuple[str, int], float] = {}

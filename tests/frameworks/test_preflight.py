@@ -134,6 +134,7 @@ def test_what_earlier_groups_of_the_job_take_is_named() -> None:
     demand = RayDemand((group("PACK", 6), GroupDemand("h", "PACK", (BundleDemand({"GPU": 1}, 4),))))
     found = preflight(demand, cluster(a=(8, 64)))
     assert "6 GPUs held by g of this job" in found.problems[0].message
+    assert found.problems[0].hint == "plan for fewer GPUs, or add nodes"
 
 
 def test_cpus_that_nobody_knows_are_not_judged() -> None:

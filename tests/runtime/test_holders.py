@@ -11,7 +11,8 @@ from placetui.runtime.gcs.model import RayActor, RayBundle, RayGroup, RayNode, T
 from placetui.runtime.jobs.records import Record
 from placetui.runtime.scheduling.free import node_resources
 from placetui.runtime.scheduling.holders import Owners, holdings, waits
-from placetui.runtime.scheduling.picture import addable, node_titles
+from placetui.runtime.scheduling.picture import ClusterPicture, addable, node_titles
+from placetui.runtime.scheduling.preflight import left_actors
 
 NODE = RayNode("a" * 8, "10.0.0.1", "one", {"GPU": 4, "CPU": 16})
 NOW = 1_000_000.0
@@ -51,6 +52,17 @@ def test_holders_are_jobs_with_owner_and_age() -> None:
         "placement group old left behind by job 02000000, which has ended": ({"CPU": units(3)}, ""),
         "tasks, or processes that are starting": ({"CPU": units(2)}, ""),
     }
+
+
+def test_detached_actors_that_outlive_their_job_are_noted() -> None:
+    seen = tables(
+        RayActor("x", "poster", "a", "f.<locals>._HttpPosterActor", job="02000000"),
+        RayActor("y", kind="Gone", state="DEAD", job="02000000"),
+        RayActor("z", kind="Rank", job="01000000"),
+    )
+    (note,) = left_actors(ClusterPicture(seen, (), (), OWNERS, {}))
+    assert note.message == "job 02000000 has ended, but 1 detached actor of it still runs: _HttpPosterActor"
+    assert "ray.get_actor('poster', 'a')" in note.hint
 
 
 def test_parts_of_gpus_are_where_actors_are_or_where_a_raylet_puts_them() -> None:

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import placetui
+from placetui.frameworks.demand import BundleDemand, GroupDemand, RayDemand
+from placetui.frameworks.preflight import Note, planned_nodes, preflight
 from placetui.observe.model import Observation
 from placetui.observe.operations import Refusing
+from placetui.placement.topology import Node
 from placetui.tui.actions import READ_ONLY
 from placetui.tui.dialogs.ask import AskScreen
 from placetui.tui.dialogs.choose import ChooseScreen
@@ -86,6 +89,10 @@ async def test_action_launch(desk: Desk) -> None:
         one.up.check(one.plan)
         await one.seat.sees("node 0 = 10.0.0.1 (2 GPUs), by RLINF_NODE_RANK", "fits: 8 GPU needed")
         await one.seat.sees("actor:1", "my_pkg.workers:Trainer", "rollout:0", "built-in worker", "GPU 1", ".80")
+        demand = RayDemand((GroupDemand("pool", "STRICT_PACK", (BundleDemand({"GPU": 1}, 9),)),))
+        judged = preflight(demand, planned_nodes([Node(8, name="big")]), notes=[Note("port 30000 is in use", "end it")])
+        one.operations.of("preflight").succeed(**judged.to_dict())
+        await one.seat.sees("preflight", "it does not fit", "pool needs 9 bundles of 1 GPU", "port 30000 is in use")
         await one.seat.press("ctrl+l")
         assert one.up.answers == [True]
         await one.seat.until(lambda: one.seat.shows(MainScreen))
@@ -263,7 +270,7 @@ async def test_without_write_it_is_looked_at_and_refused(desk: Desk) -> None:
         pretended.of("up").succeed(dry_run=True)
         await seat.sees("actor:0", "It will not be launched: started without --write.")
         await seat.press("ctrl+l", "enter")
-        assert len(pretended.begun) == 1
+        assert [one.kind for one in pretended.begun] == ["up", "preflight"]
 
 
 @pytest.mark.parametrize("key", ["L", "X", "K", "R", "C"])

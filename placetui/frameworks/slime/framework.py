@@ -13,7 +13,7 @@ from placetui.placement.problems import Path, Problems
 
 if TYPE_CHECKING:
     from placetui.frameworks.cluster_facts import ClusterFacts, NodeOrder, RankSeen, RayJobSeen, RayNodeFacts
-    from placetui.frameworks.demand import RayDemand
+    from placetui.frameworks.demand import PortDemand, RayDemand
     from placetui.frameworks.entrypoint import JobConfiguration
     from placetui.frameworks.new_job import ImportedFile, JobSize, Layout, ScriptContext
     from placetui.frameworks.picture import Devices
@@ -77,6 +77,11 @@ class Slime(Framework):
         services = [ActorDemand(name, {"CPU": 1}, 1) for name in ("RolloutManager", "Lock") if plan.services]
         group = GroupDemand(self.name, "PACK", (BundleDemand({"GPU": 1, "CPU": 1}, slots),))
         return RayDemand((group,) if slots else (), (*services, *actors))
+
+    def ports(self, config: Reader) -> list[PortDemand]:
+        from placetui.frameworks.slime.ports import fixed_ports
+
+        return fixed_ports(config)
 
     def identify(self, facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
         from placetui.frameworks.slime.identify import identify

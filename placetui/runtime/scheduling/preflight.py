@@ -15,15 +15,17 @@ from placetui.frameworks.preflight import Note, Preflight, preflight
 from placetui.frameworks.registry import framework_of
 from placetui.frameworks.scheduling import schedule
 from placetui.observe.operations import job_name
+from placetui.placement.config.reader import Reader
+from placetui.placement.environment import NAMESPACE
 from placetui.placement.plan import Plan
-from placetui.placement.problems import Problem
+from placetui.placement.problems import Problem, Problems
 from placetui.placement.topology import Node
-from placetui.placement.wording import count
+from placetui.placement.wording import count, listing
 from placetui.runtime.errors import ClusterError
 from placetui.runtime.gcs.address import open_head, resolve_address
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import driver
-from placetui.runtime.gcs.model import NODE_RANK, RayNode
+from placetui.runtime.gcs.model import NODE_RANK, RayActor, RayNode
 from placetui.runtime.jobs.state import is_taken
 from placetui.runtime.launch.demand import demand_of
 from placetui.runtime.launch.matching import match_by, usable
@@ -31,6 +33,7 @@ from placetui.runtime.launch.used import UseCheck
 from placetui.runtime.policy import Deadline
 from placetui.runtime.scheduling.free import PLACED_GROUPS
 from placetui.runtime.scheduling.picture import ClusterPicture, NodeType, addable
+from placetui.runtime.scheduling.ports import port_notes
 
 
 def preflight_job(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
@@ -45,23 +48,28 @@ def examine(head: Head, body: Mapping[str, Any], work: Work) -> Preflight:
     picture = ClusterPicture.read(head)
     source = str(body["source"])
     nodes = usable(picture.tables.nodes)
-    plan, matched = _plan(body, nodes)
+    document = Document(str(body["text"]), source)
+    plan, matched = _plan(document, body, nodes)
     # That there are too few GPUs is what Ray's scheduling says, with the reason.
     problems = [one for one in plan.problems if one.rule != "slime_not_enough_gpus"]
     resources = {picture.title(node.id): node.resources for node in nodes}
     named = {(one.namespace, one.name) for one in picture.tables.actors if one.name and one.state != "DEAD"}
     problems += framework_of(plan).cluster_problems(plan, resources, named)
     demand = framework_of(plan).demand(plan)
-    notes = [*_leftovers(head, picture, source), *_used(head, plan, matched, picture, work)]
+    ports = framework_of(plan).ports(Reader(document.config, Problems()))
+    notes = [
+        *_leftovers(head, picture, source),
+        *port_notes(ports, {picture.title(node.id): node.ip for node in nodes}),
+        *_used(head, plan, matched, picture, work),
+    ]
     found = preflight(demand, picture.nodes, picture.holdings, problems, notes, source)
     if not found.fits and (hint := _with_more_nodes(demand, picture, addable(head, nodes))):
         found = replace(found, problems=tuple(_hinted(one, hint) for one in found.problems))
     return found
 
 
-def _plan(body: Mapping[str, Any], nodes: Sequence[RayNode]) -> tuple[Plan, tuple[RayNode, ...]]:
+def _plan(document: Document, body: Mapping[str, Any], nodes: Sequence[RayNode]) -> tuple[Plan, tuple[RayNode, ...]]:
     """The plan on the nodes of the cluster, and these in its framework's order."""
-    document = Document(str(body["text"]), str(body["source"]))
     request = PlanRequest(
         mode=body.get("mode"), overrides=tuple(parse_override(text) for text in body.get("overrides") or ())
     )
@@ -106,7 +114,25 @@ def _leftovers(head: Head, picture: ClusterPicture, source: str) -> list[Note]:
             message = f"placement group {group.title} holds {count(len(group.bundles), 'bundle')}"
             hint = "remove it with ray.util.remove_placement_group"
             found.append(Note(f"{message}, and the program that made it has ended", hint))
-    return found
+    return [*found, *left_actors(picture)]
+
+
+def left_actors(picture: ClusterPicture) -> Iterator[Note]:
+    """Detached actors outlive the program that made them."""
+    ended = {job.id: job for job in picture.owners.jobs if job.dead}
+    by_job: dict[str, list[RayActor]] = {}
+    for actor in picture.tables.actors:
+        if actor.job in ended and actor.namespace != NAMESPACE and actor.state in ("ALIVE", "RESTARTING"):
+            by_job.setdefault(actor.job, []).append(actor)
+    for job, actors in by_job.items():
+        kinds = listing(dict.fromkeys(one.kind.rpartition(".")[2] or one.title for one in actors), 3)
+        named = next((one for one in actors if one.name), None)
+        get = f"ray.get_actor({named.name!r}, {named.namespace!r})" if named else "the actor"
+        yield Note(
+            f"job {ended[job].title} has ended, but {count(len(actors), 'detached actor')} of it still "
+            f"{'runs' if len(actors) == 1 else 'run'}: {kinds}",
+            f"end what is not needed with ray.kill({get})",
+        )
 
 
 def _with_more_nodes(demand: RayDemand, picture: ClusterPicture, kinds: Sequence[NodeType]) -> str:

@@ -29,6 +29,9 @@ from placetui.tui.widgets.panel import Panel, title_of
 MOST_ROWS = 1000
 """Ranks that are listed; a person reads fewer."""
 
+MOST_NOTES = 4
+"""Of what preflight says; its own screen has all."""
+
 MOST_WAITING = 6
 """Lines of who is waited for."""
 
@@ -148,6 +151,8 @@ def _lines(launch: Launch, ascii: bool) -> Iterator[Text | Table]:
         yield _hanging(f"{done if finished else doing} {name:<8}", clean(words, ascii))
     for warning in launch.told.get("match", {}).get("warnings", ()):
         yield _hanging("! warning: ", clean(str(warning), ascii))
+    if launch.preflight is not None and not launch.confirmed:
+        yield from _preflight(launch.preflight, done, ascii)
     if launch.unsaved and not launch.confirmed and launch.under_way:
         yield _hanging("! unsaved: ", "what is on the screen is launched, not what the file says")
     outcome = launch.outcome
@@ -169,6 +174,16 @@ def _lines(launch: Launch, ascii: bool) -> Iterator[Text | Table]:
     elif launch.expected and not launch.confirmed:
         yield Text()
         yield from _table(("rank", "node", "expected", "share", "worker"), _ranks(launch), ascii)
+
+
+def _preflight(found: Mapping[str, Any], done: str, ascii: bool) -> Iterator[Table]:
+    """Whether Ray could place what the framework itself asks for, and what to know before."""
+    verdict = "Ray can place what the framework requests" if found["fits"] else "it does not fit"
+    yield _hanging(f"{done if found['fits'] else '!'} preflight  ", verdict)
+    errors = [one for one in found["problems"] if one["severity"] == "error"]
+    for one in [*errors, *found["notes"]][:MOST_NOTES]:
+        words = f"{one['message']} ({one['hint']})" if one["hint"] else one["message"]
+        yield _hanging("  ! ", clean(plain(words), ascii))
 
 
 def _failure(launch: Launch, failure: Failure, ascii: bool) -> Iterator[Text | Table]:
