@@ -142,7 +142,9 @@ def test_slime_without_the_ids_of_gpus_has_as_many_ranks_as_it_says() -> None:
     run = next(run for run in SLIME["runs"] if run["id"] == "separate")
     facts, plan = slime_facts(run), slime_plan(run)
     actors = [one if one.bundle is None else replace(one, slots={3 - one.bundle: 0.4}) for one in facts.actors]
+    truth = identities(recognise(facts, {facts.jobs[0].id: plan}))
     (job,) = recognise(replace(facts, actors=actors), {facts.jobs[0].id: plan})
+    assert {one.actor: one.rank for one in job.ranks} == {actor: rank for actor, (_, rank, _, _) in truth.items()}
     assert dict(job.world_sizes) == {"actor": 2, "rollout": 2}
     assert job.phase == "running"
 

@@ -7,8 +7,9 @@ that they are in, and the order in which they were started.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from math import inf
 
 from placetui.frameworks.addresses import address_key
 from placetui.frameworks.cluster_facts import ActorSeen, ClusterFacts, GroupSeen, NodeSeen, RankSeen
@@ -48,10 +49,13 @@ def identify(facts: ClusterFacts, plan: Plan | None, framework: str) -> Iterator
     training = [one for one in actors if class_of(one) in TRAINING]
     slots = _Slots(facts, actors, by_text=framework == "miles")
     size = plan.components["actor"].world_size if plan is not None and "actor" in plan.components else 0
-    if size and any((slots.of(one) or 0) >= size for one in training):
-        # The ids of the GPUs are not known. Training has the first slots, so its bundles are first on their node.
-        first = frozenset(one.bundle for one in training)
-        slots = _Slots(facts, actors, by_text=framework == "miles", first=first)
+    started = {
+        one.bundle: one.started or inf
+        for one in sorted(training, key=lambda one: -one.started)
+        if one.bundle is not None
+    }
+    if size and (len(started) == size or any((slots.of(one) or 0) >= size for one in training)):
+        slots = _Slots(facts, actors, by_text=framework == "miles", started=started)
     job = facts.job_by_id.get(actors[0].job)
     releases = job is not None and "--release-train" in job.entrypoint.split()
     yield from _training(slots, training, plan, releases=releases)
@@ -104,10 +108,12 @@ class _Slots:
         actors: Sequence[ActorSeen],
         *,
         by_text: bool,
-        first: Set[int | None] = frozenset(),
+        started: Mapping[int, float] | None = None,
     ) -> None:
         self._by_text = by_text
-        self._first = first
+        self._started = started or {}
+        """When the first training process of a bundle came to life, where all of them are known."""
+
         self.number: dict[tuple[str, int], int] = {}
         """Of each bundle, by group and index."""
 
@@ -152,11 +158,32 @@ class _Slots:
             ip = facts.node_by_id[node].ip if node in facts.node_by_id else ""
             gpu = gpu_of[index]
             text = str(gpu) if self._by_text and listed[node] else ""
-            return address_key(ip), index not in self._first, text, gpu, index
+            return address_key(ip), text, gpu, index
 
-        for slot, index in enumerate(sorted(node_of, key=key)):
+        for slot, index in enumerate(self._corrected(sorted(node_of, key=key), node_of)):
             self.number[name, index] = slot
             self.places.append((node_of[index], gpu_of[index]))
+
+    def _corrected(self, indices: Sequence[int], node_of: Mapping[int, str]) -> Iterator[int]:
+        """The bundles by slot, also where nobody has read in which order a raylet has its GPUs, as in `ps`.
+
+        Training has the first slots, and rank 0 is there before the others are started.
+        """
+        begun = self._started
+        first = min(begun, key=lambda index: begun[index], default=None)
+
+        def can_be(ordered: Sequence[int]) -> bool:
+            trains = [index in begun for index in ordered]
+            is_start = first in ordered and node_of[ordered[0]] == node_of[indices[0]]
+            return trains == sorted(trains, reverse=True) and not (is_start and ordered[0] != first)
+
+        for _, here in groupby(indices, key=lambda index: node_of[index]):
+            ordered = list(here)
+            if not can_be(ordered):
+                ordered.reverse()
+            if not can_be(ordered):
+                ordered.sort(key=lambda index: begun.get(index, inf))
+            yield from ordered
 
     def of(self, actor: ActorSeen) -> int | None:
         """The slot of an actor's bundle."""
