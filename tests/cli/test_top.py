@@ -357,6 +357,12 @@ def test_a_node_that_is_stale_says_how_old_it_is() -> None:
     assert "no GPU answers, values are 12 s old" in list(lines(Observation(0.0, "nvml", (node,)), TextStyle()))
 
 
+def test_gpus_are_called_by_their_physical_ids() -> None:
+    device = DeviceSample(0, "GPU-1", "H100", GIB, 80 * GIB, processes=(ProcessSample(41, GIB),), physical=7)
+    printed = list(lines(Observation(0.0, "ray", (NodeSample(0, "a", devices=(device,)),)), TextStyle()))
+    assert [line.split()[:2] for line in printed if "H100" in line or " 41 " in line] == [["7", "H100"], ["7", "41"]]
+
+
 def test_the_log_of_a_quiet_run_is_not_left_behind(standin: StandIn, quiet_environment: Path) -> None:
     assert top(standin, "--once").returncode == 0
     assert list((quiet_environment / "state").rglob("*.log")) == []

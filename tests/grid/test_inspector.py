@@ -371,3 +371,10 @@ def test_a_gpu_says_whose_job_is_on_it_and_since_when(two_nodes: Plan) -> None:
     )
     assert lines[at + 1].strip() == "python train.py --wandb-key ***"
     assert "3.0 GiB" in "\n".join(lines[at:])
+
+
+def test_a_gpu_with_another_physical_id_says_so(two_nodes: Plan) -> None:
+    sample = DeviceSample(2, name="H100", physical=5)
+    observation = Observation(0.0, "ray", (NodeSample(0, "node0", devices=(sample,)),))
+    found = detailed(two_nodes, Place(0, GPU, 2), locate=locate, width=112, observation=observation)
+    assert shown(found).startswith("node0 · GPU 2   H100   physical id 5   share")

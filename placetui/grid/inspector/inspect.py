@@ -263,6 +263,8 @@ def _facts(flow: Flow, node: Node, device: Device, observation: Observation | No
         sample = observation.device(node.rank, device.index) if observation else None
         memory = f" {node.memory_gib:g} GiB" if node.memory_gib else ""
         yield flow.text(sample.name if sample and sample.name else f"{node.accelerator}{memory}", MUTED)
+        if sample and sample.physical is not None:
+            yield flow.text(f"physical id {sample.physical}", WARNING)
     elif device.kind == NODE:
         yield flow.text(count(node.gpus, "GPU"), MUTED)
     yield from _share(flow, device)

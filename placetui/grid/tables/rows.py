@@ -73,7 +73,7 @@ PROCESS_FIELDS: tuple[Field[ProcessRow], ...] = (
     Field("mem", number=lambda row: row.memory, percent=lambda row: row.memory_percent, scale=GIB, aliases=("memory",)),
     Field("kind", lambda row: row.kind, "whole"),
     Field("node", lambda row: row.node.name, number=lambda row: row.node.rank, aliases=("host",)),
-    Field("gpu", number=lambda row: row.device.index),
+    Field("gpu", number=lambda row: row.device.gpu_id),
     Field("job", lambda row: row.job),
     Field("user", lambda row: row.user),
     Field("pid", number=lambda row: row.pid),

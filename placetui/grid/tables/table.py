@@ -169,7 +169,7 @@ class TablePen:
             shown = self.pen.cut(self.pen.clean(row.node.name), slot.width, keep="ends")
             return (Run(shown, MUTED if row.stale else TEXT),)
         if name == "gpu":
-            return (Run(str(row.device.index), TEXT),)
+            return (Run(str(row.device.gpu_id), TEXT),)
         if name == "pid":
             return (Run(str(row.pid), MUTED),) if row.pid else ()
         if name == "who":

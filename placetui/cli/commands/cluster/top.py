@@ -487,7 +487,7 @@ def _devices(node: NodeSample, style: TextStyle) -> Iterator[str]:
     degree = "C" if style.ascii else "°C"
     rows = [
         (
-            str(device.index),
+            str(device.gpu_id),
             _name(device, style),
             _bar(device, style),
             _memory(device),
@@ -544,7 +544,7 @@ def _processes(devices: Sequence[DeviceSample], style: TextStyle) -> Iterator[st
 def _rows(device: DeviceSample) -> Iterator[tuple[str, ...]]:
     """The processes on a GPU, and actors that hold a part of it but no memory."""
     for process in device.processes:
-        yield str(device.index), str(process.pid), *_who(process)
+        yield str(device.gpu_id), str(process.pid), *_who(process)
     seen = {process.actor_id for process in device.processes}
     for claim in device.claims:
         if claim.actor_id not in seen:
@@ -552,7 +552,7 @@ def _rows(device: DeviceSample) -> Iterator[tuple[str, ...]]:
             held = "what it holds is not known" if device.is_unread else "holds nothing"
             if claim.state not in (None, "alive"):
                 part, held = str(claim.state), f"by {claim.device_from}"
-            yield str(device.index), str(claim.pid or ""), "", "-", f"{_title(claim)}  ({part}, {held})"
+            yield str(device.gpu_id), str(claim.pid or ""), "", "-", f"{_title(claim)}  ({part}, {held})"
 
 
 def _title(one: ProcessSample | Claim) -> str:
