@@ -33,6 +33,8 @@ SERVICES = {
     "GlobalRequestLoadBalancer": "load balancer",
     "TransferQueueController": "transfer queue controller",
     "SimpleStorageUnit": "transfer queue storage",
+    "AsyncvLLMServer": "inference server",
+    "AsyncSglangServer": "inference server",
 }
 """What the other actors of such a job are, by class."""
 
@@ -189,10 +191,6 @@ def _servers(
     plan: Plan | None,
 ) -> Iterator[RankSeen]:
     """Servers as parts of replicas: rank = replica x parts + part."""
-
-    def in_order(actor: ActorSeen) -> int:
-        return _rank(facts, actor)
-
     for component in dict.fromkeys(one.component for one in servers):
         mine = [one for one in servers if one.component == component]
         planned = plan.components.get(component) if plan is not None else None
@@ -200,23 +198,26 @@ def _servers(
             replica: _by_part(one for one in mine if one.replica == replica)
             for replica in sorted({one.replica for one in mine})
         }
-        parts = max(len(found) for found in ordered.values())
+        parts = 1 + max(part for found in ordered.values() for part in found)
         sizes: tuple[int, ...] = ()
         if planned is not None and planned.engines:
             parts = max(parts, planned.parts_per_engine or 1)
             sizes = tuple(len(one.devices) for one in planned.placements[:parts])
-        hybrid = [replica for replica in ordered if (component, replica) not in replicas]
-        per_hybrid = len(training) // len(hybrid) if hybrid else 0
+        # Replicas on the GPUs of training have the first numbers.
+        own = [number for name, number in replicas if name == component]
+        hybrid = min(own, default=1 + max(ordered))
         for replica, found in ordered.items():
-            workers = sorted(replicas.get((component, replica), ()), key=in_order)
-            if not workers:
-                first = hybrid.index(replica) * (sum(sizes) or per_hybrid)
-                workers = sorted(training, key=in_order)[first : first + (sum(sizes) or per_hybrid)]
+            workers = _Workers(facts, replicas.get((component, replica), ()))
+            first, size = 0, workers.size
+            if not workers.by_rank:
+                workers = _Workers(facts, training)
+                size = sum(sizes) or workers.size // max(1, hybrid)
+                first = replica * size
             for part, server in found.items():
-                own = _own(workers, part, parts, sizes)
-                here = [one for one in own if one.node == server.actor.node]
+                here = [one for one in workers.of(first, size, part, parts, sizes) if one.node == server.actor.node]
                 devices = tuple(sorted({gpu for one in here for gpu in facts.booked(one)}))
                 measured = () if devices else facts.measured(server.actor)
+                booked = (component, replica) in replicas
                 yield RankSeen(
                     server.actor.id,
                     server.actor.job,
@@ -225,23 +226,29 @@ def _servers(
                     planned.world_size if planned is not None else (max(ordered) + 1) * parts,
                     devices or measured,
                     "ray" if devices else "nvml" if measured else None,
-                    note=""
-                    if replicas.get((component, replica))
-                    else "on the GPUs of training; Ray books nothing for it",
+                    note="" if booked else "on the GPUs of training; Ray books nothing for it",
                 )
 
 
 def _by_part(servers: Iterable[_Server]) -> dict[int, _Server]:
     """The servers of a replica: prefill or parts first, then those that decode. Of two with a name, the last one."""
     found = sorted(servers, key=lambda one: (one.decode, one.part, not one.actor.is_dead, one.actor.started))
-    first = 1 + max((one.part for one in found if not one.decode), default=-1)
+    first = 1 + max((one.part for one in found if not one.decode), default=0 if found[0].decode else -1)
     return {one.part + (first if one.decode else 0): one for one in found}
 
 
-def _own(workers: Sequence[ActorSeen], part: int, parts: int, sizes: tuple[int, ...]) -> Sequence[ActorSeen]:
-    """The workers of a part: as the plan has it, else equal parts."""
-    if len(sizes) == parts and sum(sizes) == len(workers):
-        first = sum(sizes[:part])
-        return workers[first : first + sizes[part]]
-    each = len(workers) // parts
-    return workers[part * each : (part + 1) * each]
+class _Workers:
+    """Workers by rank, some of which may be missing."""
+
+    def __init__(self, facts: ClusterFacts, actors: Iterable[ActorSeen]) -> None:
+        self.by_rank = {
+            _rank(facts, one): one for one in sorted(actors, key=lambda one: (not one.is_dead, one.started))
+        }
+        told = [one.environment.get("WORLD_SIZE", "") for one in self.by_rank.values()]
+        self.size = max((int(text) for text in told if text.isdecimal()), default=1 + max(self.by_rank, default=-1))
+
+    def of(self, first: int, size: int, part: int, parts: int, sizes: tuple[int, ...]) -> Iterator[ActorSeen]:
+        """The workers of a part of the replica that begins at `first`: as the plan has it, else equal parts."""
+        cut = sizes if len(sizes) == parts and sum(sizes) == size else (size // parts,) * parts
+        begin = first + sum(cut[:part])
+        return (self.by_rank[rank] for rank in range(begin, begin + cut[part]) if rank in self.by_rank)

@@ -123,3 +123,28 @@ def test_ranks_are_found_without_an_environment_too() -> None:
     bare = [replace(actor, environment={}) for actor in facts.actors]
     (job,) = recognise(replace(facts, actors=tuple(bare)))
     assert {one.rank for one in job.ranks if one.component == "actor_rollout"} == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run["id"])
+def test_an_actor_that_is_missing_or_dead_moves_no_other(run: Any) -> None:
+    facts, plans = facts_of(run), {"01000000": plan_of(run)}
+    (whole,) = recognise(facts, plans)
+    expected = {one.actor: (one.component, one.rank, set(one.devices)) for one in (*whole.ranks, *whole.services)}
+    for number, lost in enumerate(facts.actors):
+        dead = replace(lost, state="DEAD", node="", slots={})
+        for actor in ((), (dead,)):
+            actors = (*facts.actors[:number], *actor, *facts.actors[number + 1 :])
+            (job,) = recognise(replace(facts, actors=actors), plans)
+            for one in (*job.ranks, *job.services):
+                component, rank, devices = expected[one.actor]
+                assert (one.component, one.rank) == (component, rank)
+                assert set(one.devices) <= devices
+
+
+def test_two_jobs_have_the_same_names_and_are_two() -> None:
+    facts = facts_of(RUNS[2])
+    other = [replace(one, id=f"b{one.id}", job="02000000", group=one.group and f"b{one.group}") for one in facts.actors]
+    groups = [replace(one, id=f"b{one.id}", job="02000000") for one in facts.groups]
+    jobs = recognise(replace(facts, actors=(*facts.actors, *other), groups=(*facts.groups, *groups)))
+    assert [job.world_sizes for job in jobs] == [RANKS[RUNS[2]["id"]]] * 2
+    assert [{one.job for one in job.ranks} for job in jobs] == [{"01000000"}, {"02000000"}]
