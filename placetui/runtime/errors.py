@@ -115,8 +115,8 @@ def explain(cause: BaseException | str) -> str:
 
 
 def _death(text: str) -> str:
-    """Ray's paragraph on a dead process without the guesses at its end."""
-    text = text.partition(" Some common causes")[0]
+    """Ray's paragraph on a dead process without the guesses and ids at its end."""
+    text = text.partition(" Some common causes")[0].partition(" Placement group id:")[0]
     before, _, seen = text.rpartition("Worker exit detail: ")
     seen = seen.removeprefix("The actor is dead because ").rstrip(".")
     return f"the process died: {seen}" if seen or before else "the process died"

@@ -23,7 +23,7 @@ from placetui import (
     runtime,
 )
 from placetui.placement.plan import RankOfEngine
-from placetui.runtime.errors import NoCluster, NothingFound, NotPossible, NotReady
+from placetui.runtime.errors import NoCluster, NothingFound, NotPossible, NotReady, explain
 from placetui.runtime.gcs.address import check_address, choose, resolve_address
 from placetui.runtime.gcs.client import unready
 from placetui.runtime.gcs.driver import check_versions, is_here
@@ -307,3 +307,11 @@ def test_the_built_in_worker_tells_no_secrets(monkeypatch: pytest.MonkeyPatch) -
         ["4"],
         ["environment", "gpu_ids", "host", "pid"],
     )
+
+
+def test_a_death_is_told_without_ids() -> None:
+    told = (
+        "Worker exit type: INTENDED_SYSTEM_EXIT Worker exit detail: Destroying worker since its placement group was "
+        "removed. Placement group id: 75a5ec8d, bundle index: 4, lease id: 24"
+    )
+    assert explain(told) == "the process died: Destroying worker since its placement group was removed"
