@@ -33,9 +33,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from placetui.placement.wording import listing
 
 READ_ONLY = frozenset({"ps", "job", "logs", "stack", "preflight", "pending", "versions"})
 """Kinds that change nothing."""
@@ -54,6 +56,14 @@ SPARE = 3_600.0 + 600.0
 
 JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What a job can be called."""
+
+
+def may_still_run(silent: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Of a job that was stopped, what may be left on nodes that do not answer: a sentence for each node."""
+    return [
+        f"{one['node']} does not answer: {listing(one['ranks']) or 'something of it'} may still run there"
+        for one in silent
+    ]
 
 
 def job_name(file: str) -> str:

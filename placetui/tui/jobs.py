@@ -11,6 +11,7 @@ from typing import Any
 from placetui.document import Document, DocumentError, PlanRequest
 from placetui.frameworks.registry import modes
 from placetui.observe.model import Observation
+from placetui.observe.operations import may_still_run
 from placetui.observe.owners import is_other
 from placetui.placement.recorded import plan_from_dict
 from placetui.placement.topology import Node
@@ -55,10 +56,7 @@ class Job:
 
 def stopped_words(job: str, outcome: Mapping[str, Any]) -> str:
     """How to report that a job was stopped, with what may still run on nodes that do not answer."""
-    silent = [
-        f"{one['node']} does not answer: {listing(one['ranks']) or 'something of it'} may still run there"
-        for one in outcome.get("silent") or ()
-    ]
+    silent = may_still_run(outcome.get("silent") or ())
     left = [f"detached actors outlive it: {listing(outcome['left'])}"] if outcome.get("left") else []
     return "; ".join([f"stopped {job}", *left, *silent])
 

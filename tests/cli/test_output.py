@@ -131,7 +131,7 @@ def test_the_names_of_jobs_are_harmless_too(capsys: pytest.CaptureFixture[str]) 
 
     job: dict[str, Any] = {"name": EVIL, "file": EVIL, "state": EVIL, "created": time.time(), "groups": {}}
     with safe_streams():
-        show({"address": "h:1", "jobs": [job]}, as_json=False, again=False)
+        show({"address": "h:1", "jobs": [job]})
     assert not STEERING.search(capsys.readouterr().out)
 
 

@@ -56,12 +56,10 @@ def test_a_file_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_waits(capsys: pytest.CaptureFixture[str]) -> None:
     one = {"kind": "group", "id": "ab12", "name": "", "job": "train", "since": time.time() - 130, "needs": []}
     found = {"address": "h:1", "schema": 1, "waiting": [{**one, "reason": "why", "hint": "what to do", "nodes": []}]}
-    pending.show(found, as_json=False, again=False)
+    pending.show(found)
     assert capsys.readouterr().out.splitlines() == [
         "KIND   NAME  JOB    WAITS",
         "group  ab12  train  2 min",
         "  why",
         "  hint: what to do",
     ]
-    pending.show(found, as_json=True, again=False)
-    assert set(json.loads(capsys.readouterr().out)) == {"schema", "waiting"}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 import time
 from contextlib import redirect_stdout
 
 import pytest
 
 from placetui.cli.commands.cluster.ps import show
+from placetui.cli.lists import show_on
 
 
 def job(**changes: object) -> dict[str, object]:
@@ -20,7 +20,7 @@ def job(**changes: object) -> dict[str, object]:
 
 def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     jobs = [job(owner="ml@gpu-1"), job(name="unknown", file=None, state="incomplete", created=0.0, groups={})]
-    show({"address": "h:1", "jobs": jobs}, as_json=False, again=False)
+    show({"address": "h:1", "jobs": jobs})
     out, err = capsys.readouterr()
     assert out.splitlines() == [
         "JOB      STATE       RANKS                   AGE    OWNER     FILE",
@@ -35,7 +35,7 @@ def test_a_job_that_placetui_did_not_launch_has_its_framework_and_command_line(
 ) -> None:
     command = "python train.py --wandb-key ***"
     jobs = [job(), job(name="raysubmit_1", framework="slime", state="running", file=None, entrypoint=command)]
-    show({"address": "h:1", "jobs": jobs}, as_json=False, again=False)
+    show({"address": "h:1", "jobs": jobs})
     assert capsys.readouterr().out.splitlines() == [
         "JOB          FRAMEWORK  STATE     RANKS                   AGE    OWNER  FILE",
         "mine         -          degraded  actor 7/8, rollout 4/4  2 min  ?      /conf.yaml",
@@ -45,13 +45,13 @@ def test_a_job_that_placetui_did_not_launch_has_its_framework_and_command_line(
 
 def test_what_is_wrong_stands_below_the_job(capsys: pytest.CaptureFixture[str]) -> None:
     troubles = {"mine": [f"actor:{rank} dead: node lost" for rank in range(10)]}
-    show({"address": "h:1", "jobs": [job()], "troubles": troubles}, as_json=False, again=False)
+    show({"address": "h:1", "jobs": [job()], "troubles": troubles})
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:] == [*(f"  actor:{rank} dead: node lost" for rank in range(8)), "  … and 2 more"]
 
 
 def test_no_jobs(capsys: pytest.CaptureFixture[str]) -> None:
-    show({"address": "h:1", "jobs": []}, as_json=False, again=False)
+    show({"address": "h:1", "jobs": []})
     assert capsys.readouterr() == ("", "no jobs on h:1\n")
 
 
@@ -69,13 +69,7 @@ class Terminal(io.StringIO):
 
 def test_watching_begins_each_time_on_an_empty_screen() -> None:
     with redirect_stdout(Terminal()) as terminal:
-        show({"address": "h:1", "jobs": []}, as_json=False, again=True)
+        show_on(terminal, {"address": "h:1", "jobs": []}, show, again=True)
         assert terminal.shown == "\x1b[H\x1b[2J"
-        show({"address": "h:1", "jobs": [job()]}, as_json=False, again=True)
+        show_on(terminal, {"address": "h:1", "jobs": [job()]}, show, again=True)
     assert terminal.shown.startswith("\x1b[H\x1b[2J\x1b[H\x1b[2JJOB")
-
-
-def test_json(capsys: pytest.CaptureFixture[str]) -> None:
-    listed = [job()]
-    show({"address": "h:1", "jobs": listed}, as_json=True, again=True)
-    assert json.loads(capsys.readouterr().out) == {"jobs": listed}

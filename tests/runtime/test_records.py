@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 
-from placetui.runtime.errors import ClusterLost, NotPossible
+from placetui.bridge.work import Work
+from placetui.runtime.errors import ClusterError, ClusterLost, NotPossible
 from placetui.runtime.gcs.client import Head
-from placetui.runtime.gcs.model import RayActor, RayGroup
+from placetui.runtime.gcs.model import RayActor, RayGroup, RayNode
 from placetui.runtime.jobs import records
 from placetui.runtime.jobs.records import READY, RECORDS, Record
 from placetui.runtime.jobs.state import find_all_jobs, find_job
 from placetui.runtime.jobs.stop import stop
+from placetui.runtime.jobs.stop_foreign import stop_any
+from placetui.runtime.policy import Policy
 from tests.runtime.fake_head import FakeHead
 
 PLAN = {"schema": 1, "devices": [{"node": 0}] * 1000}
@@ -161,3 +164,24 @@ def test_of_the_dead_those_of_the_job_say_why() -> None:
     head.living.append(RayActor("new", "job/actor:1", "placetui", job="09", node="n"))
     records.note_restart(head, record, "actor", 1, {"actor_id": "new"})
     assert find_job(head, "job").state == "running"
+
+
+class StuckHead(FakeHead):
+    """Kills nobody."""
+
+    def kill_actor(self, actor: str, *, no_restart: bool = True) -> None:
+        pass
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_down_says_what_may_still_run_on_a_node_that_is_cut_off(ends: bool) -> None:
+    head = (FakeHead if ends else StuckHead)(*ranks(), policy=Policy(poll=0.001, stop=0.05, silent=0.2))
+    head.members = (RayNode("n", "127.0.0.1", resources={"GPU": 8}, port=1),)
+    launched(head)
+    if ends:
+        found = stop_any(head, "job", Work(0, lambda kind, **body: None))
+        assert found == {"actors": 2, "groups": 0, "silent": [{"node": "127.0.0.1", "ranks": ["actor:0", "actor:1"]}]}
+        return
+    sentence = "2 actors .* are still there .*; 127.0.0.1 does not answer: actor:0 and actor:1 may still run there"
+    with pytest.raises(ClusterError, match=sentence):
+        stop_any(head, "job", Work(0, lambda kind, **body: None))

@@ -7,6 +7,7 @@ from typing import Any
 from placetui import masking
 from placetui.bridge.work import Work
 from placetui.frameworks.cluster_facts import RayJobSeen
+from placetui.observe.operations import may_still_run
 from placetui.runtime import remote
 from placetui.runtime.errors import ClusterError, NotPossible, explain
 from placetui.runtime.gcs.client import Head
@@ -35,12 +36,14 @@ def stop_any(head: Head, name: str, work: Work) -> dict[str, Any]:
         # Something may be left under a name that no job has.
         return {**stop(head, name), "silent": []}
     (job,) = with_silent_nodes([found], head.nodes(), head.policy)
-    ranks = job.ranks_by_node
-    ended = stop(head, name) if job.foreign is None else guarded(head, lambda: _stop_foreign(head, job, work))
-    return {
-        **ended,
-        "silent": [{"node": ip, "ranks": ranks.get(node, [])} for node, ip in job.silent_nodes.items()],
-    }
+    silent = [{"node": ip, "ranks": job.ranks_by_node.get(node, [])} for node, ip in job.silent_nodes.items()]
+    try:
+        ended = stop(head, name) if job.foreign is None else guarded(head, lambda: _stop_foreign(head, job, work))
+    except ClusterError as problem:
+        if not silent:
+            raise
+        raise ClusterError("; ".join([problem.message, *may_still_run(silent)]), hint=problem.hint) from problem
+    return {**ended, "silent": silent}
 
 
 def _stop_foreign(head: Head, job: JobStatus, work: Work) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from placetui.cli import exits
 from placetui.cli.cluster import add_address, confirm, require_terminal, runtime
+from placetui.observe.operations import may_still_run
 from placetui.observe.owners import is_other
 from placetui.placement.wording import count, listing
 
@@ -40,9 +41,8 @@ def run(args: argparse.Namespace) -> int:
     print(f"{args.job} stopped: {by}{count(ended['actors'], 'actor')} ended", file=sys.stderr)
     if ended.get("left"):
         print(f"warning: detached actors outlive it: {listing(ended['left'])}", file=sys.stderr)
-    for one in ended.get("silent", ()):
-        ranks = listing(one["ranks"]) or "something of it"
-        print(f"warning: {one['node']} does not answer: {ranks} may still run there", file=sys.stderr)
+    for sentence in may_still_run(ended.get("silent", ())):
+        print(f"warning: {sentence}", file=sys.stderr)
     return exits.FINE
 
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from placetui.cli import exits
-from placetui.cli.cluster import add_address, runtime
 from placetui.cli.display import table
-from placetui.cli.output import raw
+from placetui.cli.lists import add_list_options, run_list
 from placetui.placement.wording import age
 
-TIMEOUT = 30.0
-INTERVAL = 1.0
 MOST_TROUBLES = 8
 """Ranks of a job that are listed when something is wrong with them."""
 
@@ -29,30 +24,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "List the jobs of a cluster: those that placetui launched, and those of frameworks that it recognises, for an "
         "hour also after they ended. Nodes that do not answer are named. This starts nothing there."
     )
-    add_address(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--watch", action="store_true", help="refresh every second until Ctrl-C")
+    add_list_options(parser, 1)
 
 
 def run(args: argparse.Namespace) -> int:
-    with runtime() as child:
-        while True:
-            show(child.ask("ps", TIMEOUT, address=args.address), as_json=args.json, again=args.watch)
-            if not args.watch:
-                return exits.FINE
-            time.sleep(INTERVAL)
+    return run_list(args, "ps", ("jobs",), show)
 
 
-def show(found: Mapping[str, Any], *, as_json: bool, again: bool) -> None:
-    """Print the jobs; `again` and again, each time on an empty screen."""
+def show(found: Mapping[str, Any]) -> None:
+    """Print the jobs."""
     jobs = found["jobs"]
-    if as_json:
-        print(json.dumps({"jobs": jobs}), flush=True)
-        return
-    if again and sys.stdout.isatty():
-        # Home, and clear what is below.
-        raw(sys.stdout).write("\x1b[H\x1b[2J")
-        sys.stdout.flush()
     if not jobs:
         print(f"no jobs on {found['address']}", file=sys.stderr)
         return
@@ -68,7 +49,6 @@ def show(found: Mapping[str, Any], *, as_json: bool, again: bool) -> None:
             print(f"  {trouble}")
         if len(troubles) > MOST_TROUBLES:
             print(f"  … and {len(troubles) - MOST_TROUBLES} more")
-    sys.stdout.flush()
 
 
 def _is_foreign(job: Mapping[str, Any]) -> bool:
