@@ -93,7 +93,8 @@ def settle():
     end = time.monotonic() + 120
     while True:
         now = head.available()
-        if all(round(now[node].get(name, 0), 4) == have for node, one in expected.items() for name, have in one.items()):
+        pairs = [(now[node].get(name, 0), have) for node, one in expected.items() for name, have in one.items()]
+        if all(round(there, 4) == have for there, have in pairs):
             return
         if time.monotonic() > end:
             raise SystemExit(f"the books did not settle: {expected} {now}")

@@ -164,7 +164,7 @@ class Expander:
                 if begins and whole and user == "~":
                     yield WordPart("variable", "$HOME", True)
                     yield replace(part, text=slash + rest)
-                elif begins and user.startswith("~"):
+                elif begins and slash and re.fullmatch(r"~[a-z_][a-z0-9_-]*", user):  # of a user that may exist
                     yield WordPart("command", user, True)
                     yield replace(part, text=slash + rest)
                 else:
