@@ -15,7 +15,7 @@ View: TypeAlias = Literal["grid", "file", "text", "processes", "ranks", "drift",
 FileKind: TypeAlias = Literal["file", "record", "cluster", "none"]
 """What a plan comes from: a file, the record of a job, the cluster as it is, or nothing yet."""
 
-Owner: TypeAlias = Literal["app", "main", "pane", "grid", "edits", "workspace", "cluster"]
+Owner: TypeAlias = Literal["app", "main", "pane", "grid", "edits", "workspace", "cluster", "replay", "jobs", "launches"]
 """Who does it; `pane` is the one in view."""
 
 Subject: TypeAlias = Literal["device", "rank", "component", "row", "view", "file", "cluster", "job", "app"]
@@ -118,7 +118,9 @@ _edit = partial(Action, group="Edit", owner="edits", views=GRID, on="component",
 _text = partial(Action, group="Edit", owner="workspace", views=MAIN, on="file")
 _try = partial(Action, group="Try", owner="workspace", views=MAIN, on="file", needs=("file",))
 _live = partial(Action, group="Live", owner="cluster", views=MAIN, on="cluster")
-_job = partial(Action, group="Jobs", owner="cluster", views=MAIN, on="cluster")
+_replay = partial(Action, group="Live", owner="replay", views=MAIN, on="cluster")
+_job = partial(Action, group="Jobs", owner="jobs", views=MAIN, on="cluster")
+_launch = partial(Action, group="Jobs", owner="launches", views=MAIN, on="job")
 _keep = partial(Action, group="Keep", owner="main", views=MAIN, on="view")
 _app = partial(Action, group="App", owner="app", views=ANYWHERE, on="app")
 
@@ -229,19 +231,13 @@ ACTIONS: tuple[Action, ...] = (
     _live("pause", "p", "pause", "Pause the live picture, or continue it."),
     _live("faster", "greater_than_sign", "faster", "Look at the cluster more often."),
     _live("slower", "less_than_sign", "slower", "Look at the cluster less often."),
-    _live("step_on", "full_stop", "step on", "Pause a recording, and show the next observation."),
-    _live("step_back", "comma", "step back", "Pause a recording, and show the observation before."),
-    _live("skip_on", "right_curly_bracket", "minute on", "Skip a minute of a recording."),
-    _live("skip_back", "left_curly_bracket", "minute back", "Go back a minute in a recording."),
-    _live("seek", "T", "go to", "Go to a time in a recording."),
-    _job("launch", "L", "launch", "Launch what is on the screen, or look at a launch.", on="job"),
-    _job(
-        "preflight",
-        "B",
-        "before launch",
-        "Check whether Ray could place what the file asks for.",
-        on="job",
-    ),
+    _replay("step_on", "full_stop", "step on", "Pause a recording, and show the next observation."),
+    _replay("step_back", "comma", "step back", "Pause a recording, and show the observation before."),
+    _replay("skip_on", "right_curly_bracket", "minute on", "Skip a minute of a recording."),
+    _replay("skip_back", "left_curly_bracket", "minute back", "Go back a minute in a recording."),
+    _replay("seek", "T", "go to", "Go to a time in a recording."),
+    _launch("launch", "L", "launch", "Launch what is on the screen, or look at a launch."),
+    _launch("preflight", "B", "before launch", "Check whether Ray could place what the file asks for."),
     _job("jobs", "J", "jobs", "List the jobs of the cluster; look at one, or stop it."),
     _job(
         "stop_job",

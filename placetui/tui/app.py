@@ -23,7 +23,7 @@ from placetui.observe.ports import ClusterSource, Status, Update
 from placetui.placement.wording import plain
 from placetui.tui.actions import ACTIONS, BY_ID, Action, Context, availability, bindings, key_names, why_not
 from placetui.tui.background import in_thread
-from placetui.tui.cluster import ClusterController
+from placetui.tui.cluster.controller import ClusterController
 from placetui.tui.dialogs.waiting import WaitingScreen
 from placetui.tui.main import MainScreen
 from placetui.tui.messages import SessionChanged
@@ -242,6 +242,8 @@ class Dashboard(App[int]):
             return self
         if action.owner == "cluster":
             return self.cluster
+        if action.owner in ("replay", "jobs", "launches"):
+            return getattr(self.cluster, action.owner)
         main = self.main
         return main if action.owner == "main" else getattr(main, action.owner)
 
@@ -418,15 +420,15 @@ class Dashboard(App[int]):
     @work
     async def quit(self) -> None:
         """Leave, once nothing is unsaved and nothing has to be taken down."""
-        if await self.may_leave_file() and await self.cluster.may_end():
+        if await self.may_leave_file() and await self.cluster.launches.may_end():
             self.leave()
 
     def interrupt(self) -> None:
         """Leave at once; what is being launched is asked about the first time."""
-        launch = self.cluster.launched
-        if launch is None or not launch.under_way or self.cluster.hurried:
+        launch = self.cluster.launches.launched
+        if launch is None or not launch.under_way or self.cluster.launches.hurried:
             self.leave()
             return
-        self.cluster.hurried = True
+        self.cluster.launches.hurried = True
         self.notify("ctrl+c again leaves without waiting", markup=False)
         self.quit()

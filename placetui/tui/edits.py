@@ -28,10 +28,10 @@ from placetui.placement.edits import (
     Unassign,
 )
 from placetui.placement.wording import count
+from placetui.tui.cluster.requests import flow
 from placetui.tui.dialogs.ask import AskScreen
 from placetui.tui.dialogs.choose import SHIFTED, Answer, ChooseScreen
 from placetui.tui.panes.grid import GridPane
-from placetui.tui.requests import flow
 from placetui.tui.selection import ranks_at
 from placetui.tui.workspace import Workspace
 

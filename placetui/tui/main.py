@@ -24,7 +24,7 @@ from placetui.placement.plan import GPU, Plan
 from placetui.placement.problems import Problem
 from placetui.placement.wording import count
 from placetui.tui.actions import TABLES, Context, View
-from placetui.tui.launch import Launch
+from placetui.tui.cluster.launch import Launch
 from placetui.tui.live import LiveFeed, LivePicture
 from placetui.tui.messages import (
     Change,

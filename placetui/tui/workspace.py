@@ -20,10 +20,10 @@ from placetui.placement.edits import Operation, Refusal, WriteRule
 from placetui.placement.topology import Node
 from placetui.tui.actions import FileKind
 from placetui.tui.background import FileWatch, in_thread
+from placetui.tui.cluster.requests import flow
 from placetui.tui.editor import Editor
 from placetui.tui.messages import Change
 from placetui.tui.options import Options
-from placetui.tui.requests import flow
 from placetui.tui.session import Session, arranged
 
 if TYPE_CHECKING:

@@ -314,13 +314,13 @@ async def test_action_kill_rank(desk: Desk) -> None:
 async def test_ranks_of_a_job_that_placetui_did_not_launch_are_left_alone(desk: Desk) -> None:
     async with dashboard(desk, attached="raysubmit_7") as (seat, operations):
         job = JobSummary("raysubmit_7", "rlinf")
-        seat.app.cluster._seen = Observation(NOW, "ray", (), job="raysubmit_7", jobs=(job,))
+        seat.app.cluster.seen = Observation(NOW, "ray", (), job="raysubmit_7", jobs=(job,))
         for key in ("K", "R", "C"):
             await seat.press(key)
             await seat.until(lambda: any("did not launch raysubmit_7" in toast for toast in seat.toasts))
             assert seat.shows(MainScreen)
         assert not operations.begun
-        seat.app.cluster._seen = Observation(NOW, "ray", (), note="job raysubmit_7 has ended")
+        seat.app.cluster.seen = Observation(NOW, "ray", (), note="job raysubmit_7 has ended")
         assert seat.app.cluster._job_words == "job raysubmit_7 has ended"
 
 

@@ -16,11 +16,11 @@ from placetui.observe.model import Observation
 from placetui.observe.operations import Refusing
 from placetui.placement.topology import Node
 from placetui.tui.actions import READ_ONLY
+from placetui.tui.cluster.launch import Launch
 from placetui.tui.dialogs.ask import AskScreen
 from placetui.tui.dialogs.choose import ChooseScreen
 from placetui.tui.dialogs.launch import LaunchScreen
 from placetui.tui.dialogs.leaving import LeavingScreen
-from placetui.tui.launch import Launch
 from placetui.tui.main import MainScreen
 from tests.tui.pretend import PretendedOperation, PretendedOperations
 
@@ -135,7 +135,7 @@ async def test_it_can_be_cancelled_before_anything_was_begun(desk: Desk) -> None
         await one.seat.press("escape")
         assert one.up.answers == [False]
         one.up.fail("interrupted", interrupted=True)
-        await one.seat.until(lambda: not one.seat.app.cluster.launching)
+        await one.seat.until(lambda: not one.seat.app.cluster.launches.under_way)
         assert one.seat.shows(MainScreen)
 
 
@@ -343,7 +343,7 @@ async def test_the_embedded_cluster_is_asked_about_before_leaving(desk: Desk) ->
         await one.seat.sees("taking down plan and its embedded cluster")
         one.up.fail("interrupted", interrupted=True)
         await one.seat.until(lambda: one.seat.app._exit, "left")
-        assert not one.seat.app.cluster.hurried
+        assert not one.seat.app.cluster.launches.hurried
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+c"])
@@ -371,7 +371,7 @@ async def test_ctrl_c_asks_and_the_second_leaves_at_once(desk: Desk) -> None:
         assert not one.seat.app._exit
         await one.seat.press("ctrl+c")
         await one.seat.until(lambda: one.seat.app._exit, "left")
-        assert one.seat.app.cluster.hurried
+        assert one.seat.app.cluster.launches.hurried
 
 
 async def test_stopping_the_job_ends_the_embedded_cluster(desk: Desk) -> None:

@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
         code = app.run(mouse=settings.mouse and not args.no_mouse)
     finally:
         bridge.close()
-        if cluster is not None and not app.cluster.hurried:
+        if cluster is not None and not app.cluster.launches.hurried:
             cluster.close()
     return exits.FINE if code is None else code
 

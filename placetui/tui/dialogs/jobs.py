@@ -19,9 +19,9 @@ from placetui.grid import clean
 from placetui.grid.look.text import cut
 from placetui.observe.operations import Failure
 from placetui.placement.wording import age
+from placetui.tui.cluster.jobs import Job
+from placetui.tui.cluster.requests import ClusterRequest, Outcome, failure_words
 from placetui.tui.dialogs.dialog import Dialog
-from placetui.tui.jobs import Job
-from placetui.tui.requests import ClusterRequest, Outcome, failure_words
 
 LOOK_AGAIN = 2.0
 """Seconds between looks."""

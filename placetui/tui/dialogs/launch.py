@@ -20,9 +20,9 @@ from placetui.grid import Pen, clean
 from placetui.grid.panels.launch import rank_bar, step_lines, waiting_lines
 from placetui.observe.operations import Failure
 from placetui.placement.wording import count, listing, plain, share_figure
+from placetui.tui.cluster.launch import Launch, gpu_text, worker_of
 from placetui.tui.dialogs.choose import Answer, AnswerList
 from placetui.tui.dialogs.dialog import Dialog
-from placetui.tui.launch import Launch, gpu_text, worker_of
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.panel import Panel, title_of
 

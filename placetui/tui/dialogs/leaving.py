@@ -11,8 +11,8 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from placetui.grid import clean
+from placetui.tui.cluster.launch import Launch
 from placetui.tui.dialogs.dialog import Dialog
-from placetui.tui.launch import Launch
 
 
 class LeavingScreen(Dialog[None]):

@@ -15,8 +15,8 @@ from textual.widgets import Log, Static
 
 from placetui.grid import clean
 from placetui.observe.operations import Failure
+from placetui.tui.cluster.requests import ClusterRequest, failure_words
 from placetui.tui.dialogs.dialog import Dialog
-from placetui.tui.requests import ClusterRequest, failure_words
 
 MOST_LINES = 20_000
 LOOK_AGAIN = 0.5

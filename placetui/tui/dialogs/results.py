@@ -17,8 +17,8 @@ from textual.widgets import Static
 from placetui.grid import clean
 from placetui.observe.operations import Failure
 from placetui.placement.wording import count, plain, ranges
+from placetui.tui.cluster.requests import ClusterRequest
 from placetui.tui.dialogs.dialog import Dialog
-from placetui.tui.requests import ClusterRequest
 
 LONGEST = 2_000
 """Characters of one answer."""

@@ -12,7 +12,7 @@ from placetui.grid.heat_panels import HeatPanels
 from placetui.grid.panels import Entry, component_entries, event_entries, problem_entries
 from placetui.grid.panels.components import component_rows
 from placetui.grid.panels.launch import waiting_lines
-from placetui.tui.launch import Launch
+from placetui.tui.cluster.launch import Launch
 from placetui.tui.live import LivePicture
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.panel import ListPanel, name_border, title_of

@@ -1,0 +1,400 @@
+"""The cluster behind what is open: the source that shows it, the link to it, and the selected job."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from textual.timer import Timer
+
+from placetui.document.running import with_names
+from placetui.frameworks.registry import framework_of
+from placetui.grid import clean
+from placetui.observe.model import Observation
+from placetui.observe.operations import AUTO, LOCAL, Failure
+from placetui.observe.picture import OccupancyWatch
+from placetui.observe.ports import ClusterSource, Link, Status, Update
+from placetui.placement.plan import Plan
+from placetui.placement.wording import plain
+from placetui.tui.actions import READ_ONLY
+from placetui.tui.background import in_thread, start_thread
+from placetui.tui.cluster.jobs import session_of
+from placetui.tui.cluster.launching import LaunchController
+from placetui.tui.cluster.operations import JobOperations
+from placetui.tui.cluster.replaying import ReplayControls, as_replay
+from placetui.tui.cluster.requests import ClusterRequest, flow
+from placetui.tui.session import PICTURE, Session, nodes_of, saved_text
+
+if TYPE_CHECKING:
+    from placetui.tui.app import Dashboard
+
+TROUBLE: tuple[Link, ...] = ("lost", "failed")
+SLOWEST, FASTEST = 30.0, 0.2
+"""Seconds between observations."""
+
+FOLLOW_AFTER = 1.0
+"""Seconds from the last edit until the live picture follows."""
+
+FOLLOW_EVERY = 2.0
+"""Seconds from one look at who is where to the next, at least: it takes longer than a look at their memory."""
+
+
+class ClusterController:
+    """Shows one source at a time; launches, operations on jobs and recordings have controllers of their own."""
+
+    def __init__(self, app: Dashboard) -> None:
+        self.app = app
+        self.source: ClusterSource | None = None
+        self.link = Status("starting")
+        self.job = ""
+        """The selected job."""
+
+        self.options = app.options
+        self._connected: Plan | None = None
+        """The plan that the source was opened for."""
+
+        self.seen: Observation | None = None
+        """What the source showed last."""
+
+        self._cluster: tuple[object, ...] | None = None
+        """What the source looks at, if that is a cluster."""
+
+        self._occupancy = OccupancyWatch()
+        self._followed = 0.0
+        self._timers: dict[str, Timer] = {}
+        self.launches = LaunchController(self)
+        self.jobs = JobOperations(self)
+        self.replay = ReplayControls(self)
+
+    def close(self) -> None:
+        """Look at nothing any more."""
+        if self.source is not None:
+            self.source.close()
+
+    def notify(self, words: str, **how: Any) -> None:
+        """Show a notice; what comes from a cluster may contain anything."""
+        self.app.notify(clean(words, self.options.ascii), markup=False, **how)
+
+    def after(self, name: str, seconds: float, call: Any, *, again: bool = False) -> None:
+        """Do something soon, once; with `again` so long after the last time it was asked for."""
+        if name in self._timers:
+            if not again:
+                return
+            self._timers[name].stop()
+
+        def due() -> None:
+            # A timer that was stopped may be on its way already.
+            if self._timers.get(name) is timer:
+                del self._timers[name]
+                call()
+
+        timer = self._timers[name] = self.app.set_timer(seconds, due, name=name)
+
+    @property
+    def address(self) -> str:
+        """Of the cluster that is asked: the embedded one while it is there."""
+        launch = self.launches.launched
+        if launch is not None and launch.local and launch.under_way and launch.address:
+            return launch.address
+        return self.options.address
+
+    def follow_plan(self, plan: Plan, *, edited: bool) -> None:
+        """Look at what is behind another plan; after an edit when the user rests."""
+        if edited:
+            self.after("follow edits", FOLLOW_AFTER, self._follow_edits, again=True)
+        elif plan is not self._connected:
+            self.connect(plan)
+
+    def _follow_edits(self) -> None:
+        session = self.app.session
+        if session is not None and session.plan is not self._connected:
+            self.connect(session.plan)
+
+    def connect(self, plan: Plan | None = None) -> None:
+        """Follow the source of a plan, unless it is followed already."""
+        session = self.app.session
+        plan = plan or (session.plan if session is not None else None)
+        if plan is None:
+            return
+        self._connected = plan
+        before, self._cluster = self._cluster, None
+        if self.options.cluster is not None and self.options.source_for is None and plan.nodes:
+            # A cluster is the same whatever is planned for it.
+            if session is not None:
+                plan = with_names(framework_of(plan), session.document, plan, session.plan_request.overrides)
+            groups = tuple((name, part.group_name) for name, part in plan.components.items())
+            self._cluster = self.address, self.job, framework_of(plan).name, len(plan.nodes), groups
+        if self._cluster is not None and self._cluster == before:
+            self.show_seen()
+            return
+        self.drop_source()
+        if self.options.source_for is not None and plan.nodes:
+            self.look_at(self.options.source_for(plan))
+        elif self._cluster is not None and self.options.cluster is not None and self.address != LOCAL:
+            self.look_at(self.options.cluster(plan, self.address, self.job))
+
+    def simulate(self) -> None:
+        """Look at a simulated cluster from now on."""
+        self.options = replace(self.options, source_for=self.options.demo, operations=None)
+
+    def drop_source(self) -> None:
+        """Look at nothing for now."""
+        old, self.source, self.seen = self.source, None, None
+        if old is not None:
+            start_thread(old.close, "close source")
+
+    def look_at(self, source: ClusterSource, plan: Plan | None = None) -> None:
+        """Show what a source has to say, after the first paint: what is on the screen never waits for a cluster."""
+        self.source, self.link = source, Status("starting")
+        self._connected = plan or self._connected
+        self.app.call_after_refresh(self._start_source, source)
+
+    def _start_source(self, source: ClusterSource) -> None:
+        if source is self.source:
+            source.start(_Subscriber(self.app, source))
+            source.set_interval(self.options.interval)
+
+    def observed(self, update: Update, source: ClusterSource) -> None:
+        """A source has something new; a late message of a closed one is dropped."""
+        if source is not self.source:
+            return
+        before, self.seen = self.seen, update.observation
+        note = update.observation.note
+        if note and not update.observation.job and (before is None or note != before.note):
+            self.notify(note)  # the top line may have no room for it
+        if not self.show_seen():
+            self._first_sight(update.observation)
+        if update.observation.source == "ray" and self.app.workspace is not None:
+            self.app.workspace.use_nodes(nodes_of(update.observation))
+
+    def _first_sight(self, observation: Observation) -> None:
+        """The first picture of a cluster without a file."""
+        if self.app.is_waiting and observation.nodes:
+            self._occupancy = OccupancyWatch()
+            self._occupancy.moved(observation)
+            session = Session.of_observation(observation)
+            self._connected = session.plan
+            self.app.show(session)
+            running = [job.name for job in observation.jobs if job.runs]
+            if len(running) == 1 and self.options.operations is not None:
+                self._read_configuration(running[0])
+
+    @flow
+    async def _read_configuration(self, job: str) -> None:
+        """Show the plan of the one job that runs, if its command line names a file that can be read here."""
+        outcome = await self.request("job", job=job)
+        if isinstance(outcome, Failure) or not outcome.get("configuration"):
+            return
+        workspace = self.app.workspace
+        if workspace is not None and workspace.session.pictured and not workspace.editor.dirty:
+            session = await in_thread(lambda: session_of(job, outcome), "read configuration")
+            self.job = job
+            self.app.show(session)
+
+    def show_seen(self) -> bool:
+        """Show what was seen, with the ranks of a launch until the cluster shows them itself."""
+        main, launch, seen = self.app.main, self.launches.shown, self.seen
+        if main is None:
+            return False
+        main.observe(seen if launch is None else launch.over(seen))
+        self.say()
+        if main.workspace.session.pictured:
+            passed = time.monotonic() - self._followed
+            self.after("follow cluster", max(0.01, FOLLOW_EVERY - passed), self._follow_cluster)
+        return True
+
+    def _follow_cluster(self) -> None:
+        """Draw the cluster anew where somebody came or went."""
+        self._followed = time.monotonic()
+        workspace, seen = self.app.workspace, self.seen
+        if workspace is None or seen is None or not workspace.session.pictured or workspace.editor.dirty:
+            return
+        if not workspace.drafting and self._occupancy.moved(seen):
+            self.app.run_worker(self._follow(seen), group="follow", exclusive=True)
+
+    async def _follow(self, seen: Observation) -> None:
+        workspace = self.app.workspace
+        assert workspace is not None
+        before = workspace.session
+        after = await in_thread(lambda: before.followed(seen), "follow cluster")
+        if not workspace.follow(before, after):
+            self._occupancy = OccupancyWatch()  # counted again with the next observation
+
+    def link_changed(self, status: Status, source: ClusterSource) -> None:
+        """How the link to the source is."""
+        if source is not self.source:
+            return
+        if self.app.main is None:
+            if status.absent and self.options.address == AUTO and self.app.is_waiting:
+                self.drop_source()  # nobody named a cluster: then a file is what is wanted
+                self.app.open()
+            else:
+                self.app.say_waiting(status)
+            return
+        self.link = status
+        self.say()
+        words = link_words(status)
+        if words and not self._is_quiet(status):
+            # The link can be back sooner than the top line is read.
+            severity = "warning" if status.link in TROUBLE else "information"
+            self.notify(words, title=source.name, severity=severity)
+
+    def _is_quiet(self, status: Status) -> bool:
+        """Whether nobody need be alarmed: no cluster was asked for, and none was seen."""
+        return status.absent or (self._cluster is not None and self.options.address == AUTO and self.seen is None)
+
+    def say(self) -> None:
+        """Show in the top line what is followed, and the state of the link."""
+        source, main = self.source, self.app.main
+        if main is None:
+            return
+        if self.link.absent and self.seen is not None and self.seen.source == "nvml" and not self.launches.under_way:
+            main.live_words = ("this machine, without Ray", True)
+        elif source is None or self.launches.under_way or self._is_connecting:
+            main.live_words = (self._job_words, True)
+        elif self.link.link in TROUBLE:
+            main.live_words = (link_words(self.link), self._is_quiet(self.link))
+        else:
+            main.live_words = (source_words(source, self._job_words), True)
+
+    @property
+    def _is_connecting(self) -> bool:
+        # The process that looks is there at once, what it looks at is not.
+        return self._cluster is not None and self.seen is None and self.link.link not in TROUBLE
+
+    @property
+    def _job_words(self) -> str:
+        if self.launches.under_way and self.launches.launched is not None:
+            return self.launches.launched.words
+        if self._is_connecting and self.options.address not in (AUTO, LOCAL):
+            return f"connecting to {self.options.address}"
+        seen = self.seen
+        if seen is not None and seen.note and not seen.job:
+            return seen.note
+        if self.followed:
+            note = f" ({seen.note})" if seen is not None and seen.job and seen.note else ""
+            return f"job {self.followed}{note}"
+        return ""
+
+    @property
+    def followed(self) -> str:
+        """The selected job, else the one that the cluster shows because it fits the plan."""
+        return self.job or (self.seen.job if self.seen is not None else "")
+
+    def pause(self) -> None:
+        """Pause the live picture, or continue it."""
+        if source := self._has_source():
+            source.set_paused(not source.paused)
+            self.say()
+
+    def faster(self) -> None:
+        """Look at the cluster more often."""
+        self._change_interval(0.5)
+
+    def slower(self) -> None:
+        """Look at the cluster less often."""
+        self._change_interval(2)
+
+    def _change_interval(self, factor: float) -> None:
+        if source := self._has_source():
+            source.set_interval(min(SLOWEST, max(FASTEST, source.interval * factor)))
+            self.say()
+
+    def _has_source(self) -> ClusterSource | None:
+        if self.source is None:
+            self.notify("there is no live picture: no cluster is attached")
+        return self.source
+
+    def request(self, kind: str, *, timeout: float = 60.0, **body: Any) -> ClusterRequest:
+        assert self.options.operations is not None
+        return ClusterRequest(self.options.operations, kind, timeout=timeout, address=self.address, **body)
+
+    def can_ask(self) -> bool:
+        """Whether there is a cluster to ask; if not, a notice says so."""
+        if self.options.operations is None:
+            self.notify("there is no cluster behind a simulation or a recording")
+        elif self.address == LOCAL:
+            self.notify("the embedded cluster starts with a launch: L")
+        else:
+            return True
+        return False
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether a job is followed, or some are recognised that run."""
+        return bool(self.followed) or any(job.runs for job in (self.seen.jobs if self.seen is not None else ()))
+
+    def may_change(self) -> bool:
+        operations = self.options.operations
+        if operations is not None and operations.refusal:
+            self.notify(READ_ONLY, severity="warning")
+            return False
+        return True
+
+    def forget_job(self) -> None:
+        """The job is gone: its ranks leave the picture, and are not missed."""
+        seen, launch = self.seen, self.launches.launched
+        if launch is not None and launch.job == self.job and not launch.under_way:
+            self.launches.launched = None
+        self.job = ""
+        self.connect()
+        main = self.app.main
+        if main is not None:
+            main.observe(None if seen is None or self.source is None else replace(seen, ranks={}, job=""))
+        self.say()
+
+    @flow
+    async def keep(self) -> None:
+        """Save the cluster as it is as a placement file."""
+        from placetui.observe.recording.reader import clock
+        from placetui.tui.dialogs.ask import AskScreen
+
+        seen = self.app.main.picture.observation if self.app.main is not None else None
+        if seen is None:
+            self.notify("there is no live picture to save: no cluster is attached")
+            return
+        text, left_out = await in_thread(
+            lambda: saved_text(seen, f"The cluster as seen at {clock(seen.time)}."), "save"
+        )
+        notes = [f"It cannot say all of it: {'; '.join(left_out)}."] if left_out else []
+        question = "\n".join(["A placement file of who is on which GPU now.", *notes, "A new file:"])
+        name = await self.app.push_screen_wait(AskScreen("save the cluster as it is", question, PICTURE))
+        if name is not None:
+            self.app.write_new(name, text)
+
+
+class _Subscriber:
+    """Passes on what a source says; called from the source's thread."""
+
+    def __init__(self, app: Dashboard, source: ClusterSource) -> None:
+        self._app = app
+        self._source = source
+
+    def updated(self, update: Update) -> None:
+        if (main := self._app.main) is not None:
+            main.feed.prepare(main.workspace.session, update.observation)
+        self._app.post_message(self._app.Observed(update, self._source))
+
+    def status_changed(self, status: Status) -> None:
+        self._app.post_message(self._app.LinkChanged(status, self._source))
+
+
+def link_words(status: Status) -> str:
+    """What there is to say of a link; empty if it is as it should be."""
+    if status.link in TROUBLE:
+        return plain(f"{status.link}: {status.message}").strip(": ")
+    return plain(status.message) if status.link == "connected" else ""
+
+
+def source_words(source: ClusterSource, about: str = "") -> str:
+    """`simulated, every 1 s`, `replay 12/90 14:03:20, paused`, `ray, job conf, every 1 s`."""
+    name: str = source.name
+    replay = as_replay(source)
+    if replay is not None and (position := replay.position).count:
+        moment = time.strftime("%H:%M:%S", time.localtime(position.time))
+        name = f"{name} {position.number + 1}/{position.count} {moment}"
+        if replay.problem:
+            name += f" ({replay.problem.partition(' after ')[0]})"
+    rest = "paused" if source.paused else f"every {source.interval:g} s"
+    return ", ".join(filter(None, (name, about, rest)))
