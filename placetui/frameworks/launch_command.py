@@ -69,10 +69,13 @@ class LaunchCommand:
                 found.append(f"{line}{option} is a shell variable ({value})" + self._why(value))
         return found
 
+    def reason(self, value: Unknown) -> Undecided | None:
+        """Why a value is not known: its own reason, or that of a variable in it."""
+        undecided = self.script.undecided
+        return value.reason or next((undecided[name] for name in value.variables if name in undecided), None)
+
     def _why(self, value: Unknown) -> str:
-        reason = value.reason or next(
-            (self.script.undecided[name] for name in value.variables if name in self.script.undecided), None
-        )
+        reason = self.reason(value)
         names = [name for name in value.variables if not name.isdecimal()]
         ask = listing(f"--set {name}=…" for name in dict.fromkeys([*_settling(reason), *value.variables]))
         if reason is None:

@@ -184,9 +184,7 @@ def _dropped(one: Given, table: ArgumentTable) -> str:
 
 def _unknown_words(word: Unknown, launch: LaunchCommand, table: ArgumentTable) -> tuple[bool, str]:
     """Whether words that are not known decide the placement, and a sentence about them."""
-    reason = word.reason or next(
-        (launch.script.undecided[name] for name in word.variables if name in launch.script.undecided), None
-    )
+    reason = launch.reason(word)
     if reason is None or not reason.choices:
         source = f" ({where(reason)})" if reason is not None else ""
         missing = listing((f"{name} (line {place.line})" for name, place in launch.script.missing), most=3)

@@ -106,7 +106,7 @@ def _overrides(launch: LaunchCommand, notes: list[str], questions: list[str]) ->
             own = value.removesuffix(".yaml") in _OWN_FILES or value.removeprefix("./") == "config"
             if not own:
                 questions.append(f"{option} {value} names a configuration that is not read here")
-        elif isinstance(word, Unknown) and "=" not in word:
+        elif isinstance(word, Unknown) and "=" not in word and not word.startswith("~"):  # `~key` is no home directory
             _mention_unknown(word, launch, notes, questions)
         elif not word.startswith("-"):
             yield word
@@ -115,9 +115,7 @@ def _overrides(launch: LaunchCommand, notes: list[str], questions: list[str]) ->
 def _mention_unknown(word: Unknown, launch: LaunchCommand, notes: list[str], questions: list[str]) -> None:
     if word in ("$@", "$*", "${@}"):
         return  # the script's own arguments: none are given
-    reason = word.reason or next(
-        (launch.script.undecided[name] for name in word.variables if name in launch.script.undecided), None
-    )
+    reason = launch.reason(word)
     choices = reason.choices if reason is not None else ()
     at = f" ({where(reason)})" if reason is not None else f" (line {word.place.line})" if word.place.line else ""
     if any(_key(part) for choice in choices for part in choice.split()):

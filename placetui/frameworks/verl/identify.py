@@ -177,10 +177,19 @@ def _worker(facts: ClusterFacts, actor: ActorSeen, component: str, note: str = "
     group = facts.group_by_id.get(actor.group)
     sizes = _GROUP.fullmatch(group.name) if group is not None else None
     size = int(world) if world.isdecimal() else sum(map(int, sizes["sizes"].split("_"))) if sizes else None
-    devices = facts.booked(actor)
-    measured = () if devices else facts.measured(actor)
-    source: DeviceSource | None = "ray" if devices else "nvml" if measured else None
-    return RankSeen(actor.id, actor.job, component, _rank(facts, actor), size, devices or measured, source, note=note)
+    return RankSeen(
+        actor.id, actor.job, component, _rank(facts, actor), size, *_devices(facts, actor, [actor]), note=note
+    )
+
+
+def _devices(
+    facts: ClusterFacts, actor: ActorSeen, workers: Iterable[ActorSeen]
+) -> tuple[tuple[int, ...], DeviceSource | None]:
+    """The GPUs that Ray gave the workers of an actor, else those that it was measured on; and who says so."""
+    if devices := tuple(sorted({gpu for one in workers for gpu in facts.booked(one)})):
+        return devices, "ray"
+    measured = facts.measured(actor)
+    return measured, "nvml" if measured else None
 
 
 def _servers(
@@ -215,8 +224,6 @@ def _servers(
                 first = replica * size
             for part, server in found.items():
                 here = [one for one in workers.of(first, size, part, parts, sizes) if one.node == server.actor.node]
-                devices = tuple(sorted({gpu for one in here for gpu in facts.booked(one)}))
-                measured = () if devices else facts.measured(server.actor)
                 booked = (component, replica) in replicas
                 yield RankSeen(
                     server.actor.id,
@@ -224,8 +231,7 @@ def _servers(
                     component,
                     replica * parts + part,
                     planned.world_size if planned is not None else (max(ordered) + 1) * parts,
-                    devices or measured,
-                    "ray" if devices else "nvml" if measured else None,
+                    *_devices(facts, server.actor, here),
                     note="" if booked else "on the GPUs of training; Ray books nothing for it",
                 )
 
