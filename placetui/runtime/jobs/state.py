@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from placetui.frameworks.recognition import RecognisedJob
+from placetui.observe.following import STATES
 from placetui.observe.model import RankState, State
 from placetui.placement.environment import NAMESPACE, worker_name
 from placetui.placement.wording import listing
@@ -22,13 +23,7 @@ if TYPE_CHECKING:
 
 JobState: TypeAlias = Literal["running", "incomplete", "degraded", "starting", "ended", "failed"]
 
-_STATES: dict[str, State] = {
-    "DEPENDENCIES_UNREADY": "pending",
-    "PENDING_CREATION": "pending",
-    "ALIVE": "alive",
-    "RESTARTING": "restarting",
-    "DEAD": "dead",
-}
+_STATES: dict[str, State] = {**STATES, "PENDING_CREATION": "pending"}
 
 NODE_LOST = "node lost: down, then up"
 """Why a rank is dead that cannot come back: its devices were there and nowhere else."""
