@@ -30,6 +30,9 @@ from placetui.placement.plan import GPU, Plan
 LEGEND = 72
 """Columns that the legend takes at least."""
 
+MOST_SPARE = 12
+"""Lines that a node gets at most beyond what it needs."""
+
 REMEMBERED = 512
 """Bands whose lines are kept."""
 
@@ -74,6 +77,9 @@ class Drawing:
         self.nodes: Sequence[int] = range(len(plan.nodes)) if nodes is None else nodes
         self.overlay = overlay
         self.metric: HeatMetric = metric
+        self.spare = 0
+        """Lines of each node beyond what it needs; -1: one less, where GPUs are known by their columns."""
+
         self.pen = Pen(plan, ascii, cell_width, color=color)
         self._census = Census(plan)
         self._lines: OrderedDict[int, tuple[Line, ...]] = OrderedDict()
@@ -88,6 +94,7 @@ class Drawing:
         nodes: Sequence[int] | Literal["same"] | None = "same",
         overlay: Overlay | Literal["same"] | None = "same",
         metric: HeatMetric | None = None,
+        spare: int | None = None,
     ) -> Drawing:
         """The same plan drawn otherwise; with fresh live data, or in a density that was drawn before, at no cost."""
         drawing = copy(self)
@@ -98,6 +105,8 @@ class Drawing:
             drawing.density = density
         if metric is not None:
             drawing.metric = metric
+        if spare is not None:
+            drawing.spare = spare
         if width != "same":
             drawing.requested_width = width
         if nodes != "same":
@@ -110,14 +119,15 @@ class Drawing:
     @property
     def _fitted(self) -> tuple[object, ...]:
         """All that a layout depends on but the density."""
-        return self.requested_width, self.nodes, self.overlay is None, self.metric
+        return self.requested_width, self.nodes, self.overlay is None, self.metric, self.spare
 
     @property
     def _layout(self) -> DensityLayout:
         layout = self._layouts.get(self.density)
         if layout is None:
             live = self.overlay is not None
-            layout = lay_out(self.density, self.pen, self.nodes, self.requested_width, live, self._census, self.metric)
+            width, census, metric = self.requested_width, self._census, self.metric
+            layout = lay_out(self.density, self.pen, self.nodes, width, live, census, metric, self.spare)
             self._layouts[self.density] = layout
         return layout
 
@@ -125,12 +135,22 @@ class Drawing:
         """In the most detailed density at which all nodes fit into the width and so many lines; else in the last."""
         drawing = self
         for density in DENSITIES:
-            drawing = self.change(density=density)
-            lines = drawing.height + len(drawing.header())
-            room = drawing.width if self.requested_width is None else self.requested_width
-            if lines <= height and max(drawing.least_width, drawing.width) <= room:
-                return drawing
+            drawing = self.change(density=density, spare=0)
+            if drawing._fits(height):
+                return drawing.grown(height)
+            if density == "small" and (tight := drawing.change(spare=-1))._fits(height):
+                return tight
         return drawing
+
+    def grown(self, height: int) -> Drawing:
+        """With what is left of so many lines given to the nodes, where they show more then."""
+        left = height - self.height - len(self.header())
+        spare = min(MOST_SPARE, left // max(1, len(self.nodes)))
+        return self.change(spare=spare) if spare > 0 and self.density == "card" and self.overlay else self
+
+    def _fits(self, height: int) -> bool:
+        room = self.width if self.requested_width is None else self.requested_width
+        return self.height + len(self.header()) <= height and max(self.least_width, self.width) <= room
 
     @property
     def height(self) -> int:

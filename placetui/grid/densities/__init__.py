@@ -35,10 +35,11 @@ def lay_out(
     live: bool,
     census: Census,
     metric: HeatMetric = "memory",
+    spare: int = 0,
 ) -> DensityLayout:
-    """Lay out the nodes of these ranks, in this order."""
+    """Lay out the nodes of these ranks, in this order; with `spare` lines for each beyond what it needs."""
     if size := _TILES.get(density):
-        return Tiles(size, pen, nodes, width, live, census)
+        return Tiles(size, pen, nodes, width, live, census, spare)
     if density == "letters":
         return Letters(pen, nodes, width, live, census)
     return Heat(pen, nodes, width, live, census, metric)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
@@ -55,11 +55,25 @@ class TileSize:
 
     per_resident: int = 1
     border: int = 0
+    history: int = 0
+    """Lines of the load's history, of those of a live GPU."""
+
+    numbered: bool = True
+    """Whether the first line is the GPU's number."""
+
     names_left: bool = False
     """Whether the node's name stands at the left of its GPUs, where there is room."""
 
+    def with_spare(self, spare: int, live: bool) -> TileSize:
+        """With more lines for each GPU than it needs, or one less."""
+        if spare > 0 and self.history and live:
+            return replace(self, lines=self.lines + spare, history=self.history + spare)
+        if spare < 0 and self.names_left:
+            return replace(self, lines=self.lines - 1, planned_lines=self.planned_lines - 1, numbered=False)
+        return self
 
-CARD = TileSize(17, 15, 19, 40, 10, 2, per_resident=2, border=1)
+
+CARD = TileSize(17, 15, 19, 40, 10, 2, per_resident=2, border=1, history=3)
 TILE = TileSize(10, 7, 10, 30, 4, 3)
 SMALL = TileSize(7, 5, 8, 16, 2, 2, names_left=True)
 
@@ -147,7 +161,7 @@ class Bank:
         size, live = self.layout.size, self.overlay is not None
         step = size.per_resident
         rows = (len(lines) - (size.lines if live else size.planned_lines)) // step
-        at = 1 + (6 + 1 if live else 0) if size.border else 1
+        at = 1 + (3 + size.history + 1 if live else 0) if size.border else int(size.numbered)
         parts: dict[int, Callable[[LineBuilder, Cell, Style], None]] = {}
         last = len(lines) - 1
         if size.border:
@@ -156,16 +170,16 @@ class Bank:
                 parts = {1: self._memory_line, 2: self._meter, 3: self._load_line}
                 parts |= {
                     4 + number: lambda line, cell, style, number=number: self._runs(line, history[cell.index], number)  # type: ignore[misc]
-                    for number in range(3)
+                    for number in range(size.history)
                 }
                 parts[last - 1] = self._unknown_process
         elif live:
             parts = {last - 2: self._meter, last - 1: self._memory, last: self._load}
-            if size is SMALL:
+            if size.names_left:
                 parts = {last: self._meter}
         for number, line in enumerate(lines):
             row = (number - at) // step if at <= number < at + step * rows else -1
-            if number == 0 or (size.border and number == last):
+            if (number == 0 and size.numbered) or (size.border and number == last):
                 self._edge(line, top=number == 0)
             elif row >= 0:
                 self._row(line, row, below=bool((number - at) % step))
@@ -254,11 +268,11 @@ class Bank:
         """The temperature; while ranks start, how many are alive; in a plan, the sum of the shares."""
         if self.overlay is None:
             total = cell.device.total_share
-            return "" if total is None or self.layout.size is SMALL else f"{total:.2f}"
+            return "" if total is None or self.layout.size.names_left else f"{total:.2f}"
         if self.overlay.state_on(cell.device.node, cell.index) in ("starting", "pending"):
             states = [self.overlay.state_of(one.component, one.rank) for one in cell.device.occupants]
             return f"{states.count('alive')}/{len(states)}"
-        if cell.sample is None or cell.sample.temperature is None or self.layout.size is SMALL:
+        if cell.sample is None or cell.sample.temperature is None or self.layout.size.names_left:
             return ""
         return f"{cell.sample.temperature:.0f}{self.pen.glyphs.degree}"
 
@@ -519,7 +533,7 @@ class Bank:
             return []
         ground = self._bases[cell.index].ground
         values = history.series(cell.device.node, cell.index, "utilization", last=2 * self.inner)
-        return self.pen.history(values, self.inner, 3, ground)
+        return self.pen.history(values, self.inner, self.layout.size.history, ground)
 
     def _runs(self, line: LineBuilder, lines: Sequence[Line], number: int) -> None:
         if lines:

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from placetui.grid.densities import lanes
-from placetui.grid.densities.bank import SMALL, Bank, TileSize
+from placetui.grid.densities.bank import Bank, TileSize
 from placetui.grid.densities.base import MOST_DEVICES, CursorMark, Place, Region
 from placetui.grid.densities.cell import Cell, node_figures, worst
 from placetui.grid.densities.rows import (
@@ -51,9 +51,16 @@ class Tiles:
     across = 1
 
     def __init__(
-        self, size: TileSize, pen: Pen, nodes: Sequence[int], width: int | None, live: bool, census: Census
+        self,
+        size: TileSize,
+        pen: Pen,
+        nodes: Sequence[int],
+        width: int | None,
+        live: bool,
+        census: Census,
+        spare: int = 0,
     ) -> None:
-        self.size = size
+        self.size = size = size.with_spare(spare, live)
         self.pen = pen
         self.nodes = nodes
         self._census = census
@@ -176,7 +183,7 @@ class Tiles:
         glyphs = self.pen.glyphs
         if self._live:
             yield Run(glyphs.eighths[-1], MUTED), "memory"
-            if self.size is not SMALL:
+            if not self.size.names_left:
                 yield Run(glyphs.ramp[3] if self.pen.ascii else "⣿", MUTED), "load"
         else:
             yield Run(glyphs.foot * 2, MUTED), "shares"

@@ -305,8 +305,8 @@ def _compact(
     """Title with memory, what is wrong, then a row for each group as far as there is room."""
     title: list[Line] = [_name(flow, node, device), *_share(flow, device)]
     observation = describer.observation
-    sample = observation.device(node.rank, device.index) if observation else None
-    if observation and sample and device.kind == GPU:
+    sample = observation.device(node.rank, device.index) if observation and device.kind == GPU else None
+    if observation and sample:
         title.extend(short_memory(flow, observation, sample))
     found = Inspection([flow.cut(title)] if heading else [], title=flow.cut(title))
     if notices:
@@ -315,7 +315,7 @@ def _compact(
     groups = groups_of(describer.plan, device.occupants)
     room = COMPACT - len(found.lines) - (len(groups) > COMPACT - len(found.lines))
     titled = not heading and len(groups) < room
-    for row in resident_table(describer, groups[:room], None, header=titled)[:room]:
+    for row in resident_table(describer, groups[:room], sample, header=titled)[:room]:
         if row.path is not None:
             found.targets.append((len(found.lines), row.path))
         found.lines.append(row.runs)

@@ -211,7 +211,7 @@ class GridPane(ScrollView, can_focus=True):
         look, nodes = self.look, self.look.nodes(picture)
         if before is not None and before.plan is picture.plan:
             drawing = before.change(
-                density=look.density, width=width, nodes=nodes, overlay=picture.live, metric=look.metric
+                density=look.density, width=width, nodes=nodes, overlay=picture.live, metric=look.metric, spare=0
             )
         else:
             drawing = Drawing(
@@ -231,6 +231,8 @@ class GridPane(ScrollView, can_focus=True):
             fits = whole.height + len(whole.header()) <= self.size.height
             beside = self.size.width - self.styles.scrollbar_size_vertical
             drawing = whole if fits else drawing.change(width=beside).fitted(self.size.height)
+        elif look.density is not None:
+            drawing = drawing.grown(self.size.height)
         self._show(drawing)
 
     def on_resize(self) -> None:
