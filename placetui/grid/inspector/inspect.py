@@ -315,7 +315,7 @@ def _compact(
     groups = groups_of(describer.plan, device.occupants)
     room = COMPACT - len(found.lines) - (len(groups) > COMPACT - len(found.lines))
     titled = not heading and len(groups) < room
-    for row in resident_table(describer, groups[:room], sample, header=titled)[:room]:
+    for row in resident_table(describer, groups[:room], sample, header=titled, others=False)[:room]:
         if row.path is not None:
             found.targets.append((len(found.lines), row.path))
         found.lines.append(row.runs)

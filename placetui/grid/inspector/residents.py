@@ -56,13 +56,18 @@ class _Row:
 
 
 def resident_table(
-    describer: Describer, groups: Sequence[OccupantGroup], sample: DeviceSample | None, *, header: bool = True
+    describer: Describer,
+    groups: Sequence[OccupantGroup],
+    sample: DeviceSample | None,
+    *,
+    header: bool = True,
+    others: bool = True,
 ) -> list[TableLine]:
     """A header, then a row for each rank, or for each component where there are many; then processes nobody knows."""
     width = describer.flow.width
     meter = METER if width >= 90 else METER // 2 if width >= 60 else 0
     rows = [_rank(describer, group, sample, meter) for group in groups]
-    rows += [_foreign_process(describer, one, sample, meter) for one in _foreign_processes(sample)]
+    rows += [_foreign_process(describer, one, sample, meter) for one in _foreign_processes(sample) if others]
     if not rows:
         return []
     measure = describer.flow.measure
