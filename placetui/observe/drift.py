@@ -227,6 +227,8 @@ def _device_drift(
             yield _unknown_in_group(claim, node, device.index, where)
     for (component, rank), memory in held.items():
         if (component, rank) not in expected:
+            if not _is_fixed(plan, component, rank, node):
+                continue
             how = f"holds {gib(memory)} of" if memory else "is on"
             message = f"{component} {rank} {how} {where}, which is not one of its devices"
             yield Drift("wrong_device", message, component, rank, node, device.index)
@@ -236,6 +238,14 @@ def _device_drift(
             part = memory / device.memory_total
             message = f"{component} {rank} holds {part:.0%} of {where}, more than the {limit:.0%} it may"
             yield Drift("memory_above", message, component, rank, node, device.index)
+
+
+def _is_fixed(plan: Plan, component: str, rank: int, node: int) -> bool:
+    """Whether the plan decides which GPU of a node a rank has; where Ray does, none is wrong before it was seen."""
+    placements = plan.components[component].placements
+    if rank >= len(placements) or placements[rank].fixed:
+        return True
+    return placements[rank].node_fixed and placements[rank].cluster_node_rank != node
 
 
 def _is_in_the_way(process: ProcessSample) -> bool:
