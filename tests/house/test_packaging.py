@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import sysconfig
@@ -53,6 +54,7 @@ class Built:
     sdist_members: frozenset[str]
     """Paths below the sdist's own top folder."""
 
+    wheel: Path
     environment: Path
     answers: dict[str, Any]
 
@@ -82,7 +84,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     (site_packages / "dependencies.pth").write_text(
         "\n".join(sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})), encoding="utf-8"
     )
-    return Built(members, environment, json.loads(run([python, "-c", ASK], cwd=elsewhere)))
+    return Built(members, wheel, environment, json.loads(run([python, "-c", ASK], cwd=elsewhere)))
 
 
 def test_sdist_is_complete_and_holds_nothing_else(built: Built) -> None:
@@ -125,3 +127,47 @@ def test_installed_command_checks_an_installed_sample(built: Built, tmp_path: Pa
     sample = next(path for path in resources.samples() if not path.name.startswith("broken-"))
     installed = Path(built.answers["package"]).parent / "sample_configs" / sample.name
     run([built.environment / "bin" / "placetui", "check", installed], cwd=tmp_path)
+
+
+@pytest.fixture(scope="module")
+def installers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with pip, pipx and uvx; they come from the package index, without which nobody can install anything."""
+    environment = tmp_path_factory.mktemp("installers") / "environment"
+    venv.create(environment, symlinks=True)
+    command = [sys.executable, "-m", "pip", "--python", environment / "bin" / "python", "install", "pip", "pipx", "uv"]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        pytest.skip(f"no package index here: {done.stderr.strip().splitlines()[-1]}")
+    return environment / "bin"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["pip", "pipx", "uvx"])
+def test_the_ways_to_install_in_the_readme(way: str, built: Built, installers: Path, tmp_path: Path) -> None:
+    """As the README has them, with the wheel in the place of the checkout and with all dependencies."""
+    told = (ROOT / "README.md").read_text(encoding="utf-8")
+    command = [installers / "placetui"]
+    surroundings = dict(os.environ, PIPX_HOME=str(tmp_path / "pipx"), PIPX_BIN_DIR=str(tmp_path / "bin"))
+    surroundings |= {"UV_CACHE_DIR": str(tmp_path / "cache"), "PATH": f"{installers}{os.pathsep}{os.environ['PATH']}"}
+
+    def answer(*words: str | Path) -> str:
+        done = subprocess.run(
+            [str(word) for word in words], cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    if way == "pip":
+        assert "\npip install .\n" in told
+        answer(installers / "pip", "install", built.wheel)
+    elif way == "pipx":
+        assert "\npipx install .\n" in told
+        answer(installers / "pipx", "install", built.wheel)
+        command = [tmp_path / "bin" / "placetui"]
+    else:
+        assert "\nuvx --from . placetui check" in told
+        command = [installers / "uvx", "--from", built.wheel, "placetui"]
+    versions = answer(*command, "--version")
+    assert versions.startswith(f"placetui {placetui.__version__}\n")
+    assert "ray 2." in versions
+    answer(*command, "check", ROOT / "sample_configs" / "collocated.yaml")
