@@ -1,4 +1,4 @@
-"""The other end of the pipe: a process of its own, which may hang, crash or print without harm to anybody.
+"""The child side of the pipe: a separate process, which may hang, crash or print without harm.
 
 Run as a module it serves the simulation. A process with more to offer (Ray, NVML) calls `run` with its own table.
 """

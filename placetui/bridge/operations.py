@@ -1,4 +1,4 @@
-"""`BridgeOperations`: what is asked of a cluster, done by the child process at the other end of a bridge."""
+"""`BridgeOperations`: operations on a cluster, done by the child process behind a bridge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that takes long: in a thread of its own, it tells how far it is, may ask, and can be told to stop.
+"""Long-running work: in its own thread, it reports progress, can ask questions, and can be interrupted.
 
 To the child: any request whose kind is in its table of jobs, `cancel`, which also interrupts work that has begun, and
 `answer` to a question. From the child: `progress` with the number of the request, then the `reply`.
@@ -23,7 +23,7 @@ Jobs: TypeAlias = "Mapping[str, Callable[[Mapping[str, Any], Work], Mapping[str,
 
 
 class Interrupted(Exception):
-    """Whoever asked for the work wants it no more."""
+    """The caller cancelled the work."""
 
     def __init__(self) -> None:
         super().__init__("interrupted")
@@ -39,7 +39,7 @@ class Work:
         self._answers: SimpleQueue[Any] = SimpleQueue()
 
     def report(self, **body: Any) -> None:
-        """Say how far it is. Nobody there to hear it is no reason to stop: that is what `interrupted` is for."""
+        """Report progress. A missing listener is no reason to stop; `interrupted` is."""
         with suppress(OSError):
             self._send("progress", request=self.number, **body)
 

@@ -189,7 +189,7 @@ class Framework(Protocol):
 
     sections_for: Callable[[Mapping[str, Sequence[Devices]], Sequence[int]], Mapping[str, Any] | None] | None = None
     """The sections of a file that places the ranks of components on these GPUs, given the GPUs of each node; None where
-    no file says it. The ranks of a framework without it are told in placement rules."""
+    no file says it. A framework without it is written as placement rules."""
 
     programs: tuple[str, ...] = ()
     """Files and modules that start a job, by which `import` recognises a launch script; several may share one."""

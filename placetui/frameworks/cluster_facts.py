@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 from placetui.placement.environment import NAMESPACE
 
 DeviceSource: TypeAlias = Literal["ray", "environment", "nvml"]
-"""Who says on which devices a process is: Ray's books, the environment it was started with, or the driver's list of
+"""The source of a process's devices: Ray's reservations, the environment it was started with, or the driver's list of
 processes."""
 
 _IN_BUNDLE = re.compile(r"(?:GPU|NPU)_group_(\d+)_([0-9a-f]+)$")

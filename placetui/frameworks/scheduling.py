@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 from placetui.frameworks.demand import ActorDemand, BundleDemand, GroupDemand, Strategy
 
 UNITS = 10_000
-"""Of one GPU or CPU, in Ray's books."""
+"""Of one GPU or CPU, in Ray's units."""
 
 UNIT_INSTANCES = frozenset({"GPU", "NPU", "TPU", "HPU", "neuron_cores", "RBLN", "FURIOSA", "TTNPU", "MBLT"})
 """Resources that Ray hands out as single devices: a part of one is never made of two halves."""

@@ -295,7 +295,7 @@ class _Explanation:
         short = frozenset(name for gap in gaps for name in gap.missing)
         parts = self._in_parts() if not short else ""
         if parts:
-            return Shortage(f"{begin}; {parts}", "end what holds the other parts, or ask for smaller ones", gaps)
+            return Shortage(f"{begin}; {parts}", "stop what holds the other parts, or ask for smaller ones", gaps)
         clauses = self._clauses(gaps)
         if not clauses:
             return Shortage(f"{begin}; Ray finds no way to divide them over the nodes", "use fewer kinds of bundles")
@@ -390,7 +390,7 @@ class _Explanation:
         ends = dict.fromkeys(one.end for one in holders if one.end)
         hints = [] if "GPU" in short or not short else [f"ask for fewer {listing(sorted(short))}s"]
         if ends:
-            hints.append(f"end what holds it: {listing(list(ends), 2)}")
+            hints.append(f"stop what holds it: {listing(list(ends), 2)}")
         elif holders and all(one.own for one in holders):
             hints.append("add nodes" if hints else "plan for fewer GPUs, or add nodes")
         else:

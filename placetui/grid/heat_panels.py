@@ -32,7 +32,7 @@ from placetui.placement.wording import GIB
 
 
 class HeatValue(NamedTuple):
-    """One GPU and how far it is up the scale."""
+    """One GPU and its value on the scale."""
 
     percent: float
     node: int

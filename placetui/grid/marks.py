@@ -94,7 +94,7 @@ def component_marks(names: Iterable[str]) -> dict[str, Mark]:
     """A mark for each name, in the order of the names."""
     order = list(names)
     roles = {name: role_of(name) for name in order}
-    # Whoever bears the plain name of a role has the first right to its letter.
+    # A component with the plain name of a role gets its letter.
     by_right = sorted(order, key=lambda name: (name != roles[name], not _letters(name), len(name), name))
     owners = {role: name for name in reversed(by_right) if (role := roles[name]) is not None}
     letters, uses = _Letters(), Counter(map(ROLES.index, owners))

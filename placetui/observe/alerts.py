@@ -69,7 +69,7 @@ class AlertWatch:
 
 
 def alerts_of(node: NodeSample, thresholds: Thresholds) -> Iterator[Alert]:
-    """What is beyond its threshold on a node; values that are too old say nothing."""
+    """Values beyond their threshold on a node; stale values raise no alert."""
     if node.stale:
         return
     for device in node.devices:
@@ -93,4 +93,4 @@ def _beyond(device: DeviceSample, thresholds: Thresholds) -> Iterator[tuple[Aler
         yield "load_above", f"a load of {load}% is more than {limit:g}%"
     limit = thresholds.load_below
     if limit is not None and load < limit and (device.processes or device.claims):
-        yield "load_below", f"a load of {load}% is less than {limit:g}%, and somebody is on it"
+        yield "load_below", f"a load of {load}% is less than {limit:g}%, and a process uses it"

@@ -75,7 +75,7 @@ class ActorFact:
     """Component and rank, if it is one of ours, or of a framework that is known."""
 
     reserved: Mapping[int, float] = field(default_factory=dict)
-    """By Ray's books: GPU (its place on the node) to the part of it."""
+    """Reserved by Ray: GPU (its index on the node) to the fraction of it."""
 
     claimed: tuple[int, ...] = ()
     """GPUs that the environment it was started with names."""
@@ -218,9 +218,9 @@ class _Node:
             fact = ProcessFact(process.pid, user=process.user, command=process.command)
         if fact is None:
             if self._facts.complete:
-                note = "its process is gone, the memory is still held"
+                note = "its process is gone, the memory is still in use"
                 return None, ProcessSample(process.pid, process.memory, kind="gone", note=note)
-            whose = "it is of another container or user, or has another number there"
+            whose = "it belongs to another container or user, or has another id there"
             note = f"pid {process.pid} is not visible here: {whose}"
             return None, ProcessSample(process.pid, process.memory, note=note)
         if fact not in self._owners:

@@ -36,7 +36,7 @@ Row: TypeAlias = "list[Any]"
 
 
 class CodecError(ValueError):
-    """What was read is no observation."""
+    """The data is not a valid observation."""
 
 
 class _Record(Generic[T]):

@@ -1,9 +1,8 @@
 """Drift: where what is seen differs from the plan.
 
 There is drift only against a job that is followed: a plan that was never launched differs from any cluster.
-A rank that holds no memory is none: it may be offloaded, or about to begin. Nor is one that is pending, as long as
-nothing is known against it: it is being launched. Whoever tells of ranks says why one will not come up. Nothing is
-said of processes and ranks while nobody knows whose they are, nor of values that are too old.
+A rank without memory is not drift: it may be offloaded, or about to start. Neither is a pending rank, unless the source
+says why it will not start. Unattributed processes and stale values are never drift.
 """
 
 from __future__ import annotations
@@ -229,14 +228,14 @@ def _device_drift(
         if (component, rank) not in expected:
             if not _is_fixed(plan, component, rank, node):
                 continue
-            how = f"holds {gib(memory)} of" if memory else "is on"
+            how = f"uses {gib(memory)} of" if memory else "is on"
             message = f"{component} {rank} {how} {where}, which is not one of its devices"
             yield Drift("wrong_device", message, component, rank, node, device.index)
             continue
         limit = plan.memory.get(component)
         if limit is not None and device.memory_total and memory > limit * device.memory_total:
             part = memory / device.memory_total
-            message = f"{component} {rank} holds {part:.0%} of {where}, more than the {limit:.0%} it may"
+            message = f"{component} {rank} uses {part:.0%} of {where}, more than the {limit:.0%} allowed"
             yield Drift("memory_above", message, component, rank, node, device.index)
 
 

@@ -22,7 +22,7 @@ STATES: dict[str, State] = {
     "DEAD": "dead",
 }
 
-NEVER_CAME = "no process of it has come up"
+NEVER_CAME = "none of its processes has started"
 
 
 @dataclass(frozen=True, slots=True)

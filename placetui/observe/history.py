@@ -78,7 +78,7 @@ class DeviceHistory:
         rows = len(track.ticks)
         if rows and track.ticks[track.newest] == tick:
             place = track.newest
-            # What is not known is no value: a minute in which a node fell silent has the last one before.
+            # Unknown is not a value: a minute without answers from a node keeps the last one.
             if _UNKNOWN in row:
                 before = track.values[place * width : (place + 1) * width]
                 row = bytes(old if new == _UNKNOWN else new for old, new in zip(before, row, strict=True))

@@ -20,7 +20,7 @@ ProcessKind: TypeAlias = Literal["rank", "service", "actor", "foreign", "gone"]
 """A rank or a service of a known job, another Ray actor, a process that is neither, or memory without a process."""
 
 DeviceFrom: TypeAlias = Literal["ray", "environment", "nvml"]
-"""Who says that a process belongs on a device: Ray's books, its environment, or NVML's list of processes."""
+"""The source that assigns a process to a device: Ray's reservations, its environment, or NVML's list of processes."""
 
 State: TypeAlias = Literal["pending", "starting", "alive", "restarting", "dead"]
 
@@ -85,7 +85,7 @@ class ProcessSample:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an actor says of a device, and Ray's books: what it holds there is in the device's processes."""
+    """An actor and a device: what is reserved and assigned. What it uses there is in the device's processes."""
 
     actor_id: str
     actor: str
@@ -96,7 +96,7 @@ class Claim:
     rank: int | None = None
     job: str | None = None
     reserved: float | None = None
-    """Part of the device that is its own in Ray's books, 0 < share ≤ 1; None: nothing."""
+    """Fraction of the device that Ray reserved for it, 0 < share ≤ 1; None: nothing."""
 
     claimed: bool = False
     """Whether the environment it was started with names the device."""
@@ -185,7 +185,7 @@ class DeviceSample:
     """Whether its values are too old to be trusted, or can no longer be read."""
 
     claims: tuple[Claim, ...] = ()
-    """Actors that belong here, by Ray's books, by their own word, or by the memory they hold."""
+    """Actors that belong here: by reservation, by assignment, or by the memory they use."""
 
     physical: int | None = None
     """The id by which the driver knows it, where that is not its index."""

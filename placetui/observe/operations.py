@@ -42,6 +42,9 @@ from placetui.placement.wording import listing
 READ_ONLY = frozenset({"ps", "job", "logs", "stack", "preflight", "pending", "versions"})
 """Kinds that change nothing."""
 
+INSTALL_RAY = "install the version that the cluster runs: pip install 'ray==VERSION'"
+"""What to do without Ray, or with another one."""
+
 AUTO = "auto"
 """As an address: RAY_ADDRESS, or the one cluster of this machine."""
 
@@ -82,21 +85,21 @@ class Failure:
     """Whether it ended because somebody wanted it to."""
 
     details: Mapping[str, Any] = field(default_factory=dict)
-    """The same for programs, such as `component`, `rank`, `traceback`, `moved`; `lost` if nobody knows how it ended."""
+    """The same, machine-readable, such as `component`, `rank`, `traceback`, `moved`; `lost` if its end is unknown."""
 
 
 class Reporter(Protocol):
     """One who waits for an operation. Called from another thread: take the value, return at once, raise nothing."""
 
     def told(self, step: Mapping[str, Any]) -> None:
-        """How far it is."""
+        """Report a step."""
 
     def finished(self, outcome: Mapping[str, Any] | Failure) -> None:
         """It is over; called once, and nothing after it."""
 
 
 class Operation(Protocol):
-    """One that is under way. No call here waits."""
+    """One that is in progress. No call here waits."""
 
     def interrupt(self) -> None:
         """Stop it and undo what it did; `finished` tells when that is done."""

@@ -29,7 +29,7 @@ Seat: TypeAlias = "tuple[Devices, int | None]"
 Family: TypeAlias = "tuple[str, str, str]"
 """Job; component or class; and which of the two it is."""
 
-APART = "a process on GPUs that are not neighbours stands as several"
+APART = "a process on GPUs that are not adjacent is written as several"
 
 _UNSAFE = re.compile(r"[^\w.:-]+")
 _NUMBER = re.compile(r"[:_\-/. ]*[0-9]+$")
@@ -244,7 +244,7 @@ def _placed(ranked: Sequence[_Actor], starts: Sequence[int], name: str, notes: l
     if all(_follows(before, after) for (before, _), (after, _) in pairwise(seats)):
         return [seats]
     if ranked[0].number >= 0:
-        notes.append(f"{name}: ranks are numbered anew, in the order of their GPUs")
+        notes.append(f"{name}: ranks are renumbered, in the order of their GPUs")
     lists: list[list[Seat]] = []
     for seat in sorted(seats, key=lambda one: one[0]):
         fitting = next((one for one in lists if _follows(one[-1][0], seat[0])), None)

@@ -95,7 +95,7 @@ class ClusterSource(Protocol):
 
 
 class Observer(Protocol):
-    """Reads a cluster when asked to: the other end of a stream.
+    """Reads a cluster on request: the producer of a stream.
 
     An observer may have a `status` of its link to the cluster, which is read after each observation.
     """

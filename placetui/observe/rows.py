@@ -108,7 +108,7 @@ class ProcessRow(NamedTuple):
                 return "it is dead"
             if reserved is None and self.claim is not None and self.claim.device_from == "ray":
                 how = "it is in the placement group of its job"
-            return f"what it holds is not known: {how}" if self.device.is_unread else f"holds nothing yet: {how}"
+            return f"memory unknown: {how}" if self.device.is_unread else f"uses no memory yet: {how}"
         if self.process.note:
             return self.process.note
         # What a child of an actor is, its command says.
@@ -125,7 +125,7 @@ class Held(NamedTuple):
     """Node and GPU, where it holds memory or a reservation."""
 
     reserved: float | None
-    """The largest part of a GPU that is its own in Ray's books."""
+    """The largest fraction of a GPU that Ray reserved for it."""
 
 
 class RankRow(NamedTuple):
@@ -138,7 +138,7 @@ class RankRow(NamedTuple):
     """None: nothing is known of it."""
 
     share: float | None
-    """What it may have of each of its GPUs: by the plan, else by Ray's books."""
+    """Its share of each of its GPUs: by the plan, else as reserved by Ray."""
 
     held: Held | None
     planned: Placement | None

@@ -235,7 +235,7 @@ class RankExplanation:
         if len(self.devices) < 2:
             return f"{share_text(self.share)} of {device_text(self.device_kind, self.devices)}"
         each = f"{share_text(self.share)} of each of its {count(len(self.devices), 'device')}"
-        return f"{each}; in Ray's books it stands on the first of them only"
+        return f"{each}; Ray reserves only the first of them"
 
     def _sees(self) -> str:
         if not self.visible_accelerators:

@@ -69,7 +69,7 @@ def _slot(cluster: Topology, numbering: Numbering, numbers: Sequence[int], rank:
         names = listing(cluster.nodes[node].name for node in nodes)
         fail(
             "process_across_nodes",
-            f"process {rank} must sit on one node, but its devices {where} lie on {names}",
+            f"process {rank} must be on one node, but its devices {where} lie on {names}",
             "choose devices per process so that no process crosses from one node to the next",
         )
     if len(set(numbers)) != len(numbers):

@@ -148,7 +148,7 @@ def parse_rule(text: str, total: int | None, describe: Describe = _nothing, noun
                 both = max(earlier.resources.start, resources.start)
                 raise RankError(
                     "duplicate_resource",
-                    f"{noun} {both} stands in `{shorten(piece.strip())}` and earlier in the same rule",
+                    f"{noun} {both} is in `{shorten(piece.strip())}` and earlier in the same rule",
                     f"name each {noun} once; for several processes on one write `0:0-3`",
                     span,
                 )
@@ -198,7 +198,7 @@ def _parse_resources(left: tuple[str, Span], total: int | None, describe: Descri
         return range(total)
     if not text.strip():
         raise RankError(
-            "no_resource_ranks", f"no {noun} stands before the colon", "write for example `0-3:0-7`", segment
+            "no_resource_ranks", f"there is no {noun} before the colon", "write for example `0-3:0-7`", segment
         )
     if total == 0:
         hint = f"{describe() or 'there are none'}: {_NO_DEVICES_HINT}"
@@ -213,12 +213,12 @@ def _parse_processes(right: tuple[str, Span], segments: list[Segment], last_proc
     text, span = right
     if text.strip().lower() == "all":
         raise RankError(
-            "process_all", "`all` cannot stand for processes", "write their ranks, for example `all:0-15`", span
+            "process_all", "`all` cannot be used for processes", "write their ranks, for example `all:0-15`", span
         )
     if not text.strip():
         raise RankError(
             "no_process_ranks",
-            "no process stands after the colon",
+            "there is no process after the colon",
             "leave the colon out for one process on each",
             span,
         )
@@ -228,15 +228,15 @@ def _parse_processes(right: tuple[str, Span], segments: list[Segment], last_proc
             if earlier.processes.start < processes.stop and processes.start < earlier.processes.stop:
                 raise RankError(
                     "duplicate_process",
-                    f"process {max(earlier.processes.start, processes.start)} stands in two segments",
-                    f"a comma starts a new segment; go on with process {last_process + 1}",
+                    f"process {max(earlier.processes.start, processes.start)} is in two segments",
+                    f"a comma starts a new segment; continue with process {last_process + 1}",
                     span,
                 )
     if segments and processes.start != last_process + 1:
         raise RankError(
             "process_order",
             f"processes `{shorten(text.strip())}` do not follow process {last_process} of the segment before",
-            f"go on with process {last_process + 1}",
+            f"continue with process {last_process + 1}",
             span,
         )
     return processes
@@ -248,7 +248,7 @@ def _check_processes(segments: list[Segment]) -> None:
         raise RankError(
             "process_start",
             f"process ranks start at {first.processes.start} instead of 0",
-            "number the processes from 0; RLinf would renumber them without a word",
+            "number the processes from 0; RLinf would silently renumber them",
             first.span,
         )
 

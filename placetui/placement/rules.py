@@ -53,7 +53,7 @@ def _seats(processes: Sequence[Sequence[int]], total: int) -> Iterator[tuple[int
             raise CannotExpress(f"rank {rank} would have no device")
         first = resources[0]
         if resources != tuple(range(first, first + width)):
-            raise CannotExpress(f"the devices of rank {rank} are not neighbours: {listing(resources)}")
+            raise CannotExpress(f"the devices of rank {rank} are not adjacent: {listing(resources)}")
         if first < 0 or first + width > total:
             beyond = first if first < 0 or first >= total else total
             raise CannotExpress(f"number {beyond} does not exist: there are {total}")

@@ -241,7 +241,7 @@ class Topology:
         """The problem of an unknown label, with the nearest known one."""
         near = next((known for known in self.groups if known.lower() == label.strip().lower()), None)
         known = f"the groups are {listing(quoted(self.groups))}"
-        hint = f"write `{near}`: labels are compared to the letter" if near else known
+        hint = f"write `{near}`: labels are case-sensitive" if near else known
         return Problem("node_group_not_found", f"there is no node group `{label}`", hint=hint)
 
     def numbering(self, labels: tuple[str, ...], *, by_node: bool = False) -> Numbering:

@@ -1,4 +1,4 @@
-"""The child process with Ray in it: all that can be asked of a cluster, for who holds the other end of the pipe."""
+"""The child process that runs Ray: every request to a cluster that the parent can make over the pipe."""
 
 from __future__ import annotations
 

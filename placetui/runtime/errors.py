@@ -24,7 +24,7 @@ class ClusterError(ValueError):
             # Shown below the traceback of a program that does not catch it.
             self.add_note(f"hint: {hint}")
         self.details: Mapping[str, Any] = details
-        """The same for programs, such as component and rank."""
+        """The same, machine-readable, such as component and rank."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"message": self.message, "hint": self.hint, **self.details}
@@ -58,7 +58,7 @@ class Silent(Unreachable):
 
 
 class NotAllowed(ClusterLost):
-    """The head wants a token or certificate that this process does not have."""
+    """The head requires a token or certificate that this process does not have."""
 
 
 class NotPossible(ClusterError):

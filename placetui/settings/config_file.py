@@ -62,7 +62,7 @@ class AppSettings:
     """Role of components → its colour in every theme, as `#rrggbb`."""
 
     motion: bool = True
-    """Whether what has just changed stands out for a moment."""
+    """Whether changes are highlighted briefly."""
 
 
 class _Wrong(Exception):
@@ -178,18 +178,18 @@ OPTIONS = (
         ("Draw with plain ASCII characters: true, false, or auto (where the terminal's language is not UTF-8).",),
         _ascii,
     ),
-    Option("motion", ("Highlight for a moment what has just changed. With false, nothing moves.",), _switch),
-    Option("mouse", ("Take part in mouse events. With false, the terminal's own selection works as usual.",), _switch),
+    Option("motion", ("Briefly highlight changes. With false, nothing is highlighted or animated.",), _switch),
+    Option("mouse", ("Handle mouse events. With false, you can select text as usual in your terminal.",), _switch),
     Option(
         "interval",
-        (f"Seconds from one look at the cluster to the next, {LEAST_INTERVAL:g} to {MOST_INTERVAL:g}.",),
+        (f"Seconds between samples of the cluster, {LEAST_INTERVAL:g} to {MOST_INTERVAL:g}.",),
         _interval,
     ),
     Option(
         "alerts",
         (
             "When a GPU is marked and listed: memory_above (percent), temperature_above (°C), load_above and",
-            "load_below (percent; below only where somebody is on it). What is left out is never told; false: nothing.",
+            "load_below (percent; below only if a process uses it). Thresholds left out are off; false: no alerts.",
         ),
         _alerts,
     ),
@@ -202,7 +202,7 @@ OPTIONS = (
 """Everything that can be set but `keys`, in the order in which it is printed."""
 
 KEYS_HELP = (
-    "Other keys for an action, in place of its own: one key or a list. A key is a character (quote signs)",
+    "Keys of an action, replacing its defaults: one key or a list. A key is a character (quote signs)",
     "or a name: enter, escape, pageup, f5, question_mark; with ctrl+, shift+ or alt+ before it.",
 )
 

@@ -133,7 +133,7 @@ class _Part:
             # As on most boards of a cluster: nothing is missing.
             del self._problems["graphics processes"]
         if None in held.values():
-            self._problems["memory per process"] = "the driver does not tell"
+            self._problems["memory per process"] = "not reported by the driver"
         else:
             self._problems.pop("memory per process", None)
         self._gpu.doing = "looking at its processes"

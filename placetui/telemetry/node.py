@@ -1,7 +1,7 @@
 """`NodeReader`: the GPUs of a node in the order in which Ray counts them, and who is on them, as one message.
 
 It runs in the sampler of the node, shipped by value: the node needs neither placetui nor nvidia-ml-py. The message is
-made of plain values, since the classes here are not known at the other end by name.
+made of plain values, because the receiver does not have these classes.
 """
 
 from __future__ import annotations

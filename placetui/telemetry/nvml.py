@@ -193,7 +193,7 @@ class Nvml:
         return round(int(self._call("nvmlDeviceGetPowerUsage", device)) / 1000)
 
     def compute_processes(self, device: Handle) -> dict[int, int | None]:
-        """Bytes by process id; None where the driver does not tell."""
+        """Bytes by process id; None where not reported by the driver."""
         return self._processes("nvmlDeviceGetComputeRunningProcesses", device)
 
     def graphics_processes(self, device: Handle) -> dict[int, int | None]:

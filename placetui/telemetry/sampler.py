@@ -156,7 +156,7 @@ class NodeSampler:
         waiting = deque(self._round)
         self._threads.start(self._read_seats, waiting)
         if not self._wait(self._round_is_done, min(deadline, self._clock() + HURRY)):
-            # Whoever takes a GPU out reads it.
+            # The thread that takes a GPU from the queue reads it.
             while waiting:
                 with suppress(IndexError):
                     self._threads.start(self._read_seats, deque([waiting.popleft()]))

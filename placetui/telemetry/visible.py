@@ -135,7 +135,7 @@ def by_slot(boards: Sequence[Board], gpus: int, words: str | None, order: Order)
     return tuple(_sample(boards, slots[place] if place < len(slots) else None, place) for place in range(gpus))
 
 
-NOT_COUNTED = "Ray does not count this GPU: it gives it to nobody"
+NOT_COUNTED = "Ray does not count this GPU, so no job gets it"
 
 
 def not_counted(boards: Sequence[Board], gpus: int, words: str | None, order: Order) -> tuple[DeviceSample, ...]:

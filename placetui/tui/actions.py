@@ -16,7 +16,7 @@ FileKind: TypeAlias = Literal["file", "record", "cluster", "none"]
 """What a plan comes from: a file, the record of a job, the cluster as it is, or nothing yet."""
 
 Owner: TypeAlias = Literal["app", "main", "pane", "grid", "edits", "workspace", "cluster", "replay", "jobs", "launches"]
-"""Who does it; `pane` is the one in view."""
+"""The object that performs it; `pane` is the one in view."""
 
 Subject: TypeAlias = Literal["device", "rank", "component", "row", "view", "file", "cluster", "job", "app"]
 """What an action acts on."""
@@ -74,7 +74,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All that the availability of actions depends on."""
+    """What the availability of actions depends on."""
 
     view: View
     job: bool = False
@@ -137,18 +137,18 @@ ACTIONS: tuple[Action, ...] = (
     _move("last_node", "ctrl+end,G", "last node", "Move to the last node."),
     _see("zoom_in", "plus,equals_sign", "zoom in", "Show more of each device.", owner="grid", views=GRID),
     _see("zoom_out", "minus,underscore", "zoom out", "Show more devices at once.", owner="grid", views=GRID),
-    _see("next_metric", "M", "metric", "Colour the heat wall by the next value.", owner="grid", views=GRID),
+    _see("next_metric", "M", "metric", "Colour the heat map by the next value.", owner="grid", views=GRID),
     _see(
         "jump",
         "enter",
         "to rule",
-        "Show the rule behind this device; in a table, its place.",
+        "Show the rule of this device; in a table, go to the device.",
         owner="pane",
         views=PANES,
         on="device",
         labels=_TO_GRID,
     ),
-    _see("details", "d", "details", "Say all about this device: fields, environment, reasons.", on="device"),
+    _see("details", "d", "details", "Show all fields of this device, its environment and the reasons.", on="device"),
     _see(
         "next_component",
         "c",
@@ -160,11 +160,11 @@ ACTIONS: tuple[Action, ...] = (
     ),
     _see("view_plan", "1", "plan", "Show the grid.", labels=_AS_GRID),
     _see("view_yaml", "2", "yaml", "Show the file, with its problems marked."),
-    _see("view_processes", "3", "processes", "Show who is on which GPU, as a table."),
+    _see("view_processes", "3", "processes", "Show the processes on each GPU, as a table."),
     _see("view_ranks", "4", "ranks", "Show every rank with its state and memory, as a table."),
-    _see("view_drift", "5", "drift", "Show where reality differs from the plan, and the alerts."),
+    _see("view_drift", "5", "drift", "Show differences from the plan, and alerts, as a table."),
     _see("view_groups", "6", "groups", "Show the placement groups and their bundles, as a table."),
-    _see("view_events", "7", "events", "Show what happened, with times, as a table."),
+    _see("view_events", "7", "events", "Show events with their times, as a table."),
     _see("next_problem", "exclamation_mark", "problem", "Go to the next problem.", on="file"),
     _see("toggle_side", "b", "side bar", "Show or hide the panels at the side."),
     _find(
@@ -197,22 +197,22 @@ ACTIONS: tuple[Action, ...] = (
         views=MAIN,
         labels={"text": "back to the grid"},
     ),
-    _select("extend_left", "shift+left", "select left", "Select on to the left.", palette=False),
-    _select("extend_right", "shift+right", "select right", "Select on to the right.", palette=False),
-    _select("extend_up", "shift+up", "select up", "Select on upwards.", palette=False),
-    _select("extend_down", "shift+down", "select down", "Select on downwards.", palette=False),
+    _select("extend_left", "shift+left", "select left", "Extend the selection to the left.", palette=False),
+    _select("extend_right", "shift+right", "select right", "Extend the selection to the right.", palette=False),
+    _select("extend_up", "shift+up", "select up", "Extend the selection upwards.", palette=False),
+    _select("extend_down", "shift+down", "select down", "Extend the selection downwards.", palette=False),
     _select("toggle_select", "space", "select", "Select this device, or deselect it."),
     _select("select_node", "v", "select node", "Select all devices of this node."),
     _select("select_column", "V", "select column", "Select this device on every node."),
-    _edit("assign", "a", "assign", "Put a component on the selected devices, too or only there.", on="device"),
-    _edit("take_off", "delete,backspace", "unassign", "Take a component off the selected devices.", on="device"),
+    _edit("assign", "a", "assign", "Assign a component to the selected devices, or move it there.", on="device"),
+    _edit("take_off", "delete,backspace", "unassign", "Unassign a component from the selected devices.", on="device"),
     _edit("move_back", "ctrl+left", "move back", "Move a component back by one device."),
-    _edit("move_on", "ctrl+right", "move on", "Move a component on by one device."),
-    _edit("move_up", "ctrl+up", "move up", "Move a component to the node before."),
+    _edit("move_on", "ctrl+right", "move on", "Move a component forward by one device."),
+    _edit("move_up", "ctrl+up", "move up", "Move a component to the previous node."),
     _edit("move_down", "ctrl+down", "move down", "Move a component to the next node."),
     _edit("grow", "right_square_bracket", "grow", "Give a component one more device."),
-    _edit("shrink", "left_square_bracket", "shrink", "Take one device from a component."),
-    _edit("edit_rule", "e", "edit rule", "Change a rule; the grid follows each key."),
+    _edit("shrink", "left_square_bracket", "shrink", "Give a component one device less."),
+    _edit("edit_rule", "e", "edit rule", "Edit a rule; the grid changes as you type."),
     _edit("more", "m", "more", "Swap, spread, group, share, rename, join, remove, mode."),
     _text("edit_yaml", "E", "edit text", "Edit the whole file, with the grid beside it.", owner="main"),
     _text("undo", "u,ctrl+z", "undo", "Undo the last edit.", views=(*GRID, *FILES), needs=("file",)),
@@ -224,21 +224,21 @@ ACTIONS: tuple[Action, ...] = (
         "Continue with unsaved work of an earlier run, or discard it.",
         needs=("file",),
     ),
-    _text("save", "ctrl+s", "save", "Save, after showing what changes.", priority=True),
+    _text("save", "ctrl+s", "save", "Show the changes, then save.", priority=True),
     _try("what_if", "w", "what if", "Try another topology, mode or layout."),
-    _try("apply_what_if", "W", "apply what-if", "Make what is tried an edit of the file."),
-    _try("reload", "r", "reload", "Read the file again and forget what was tried."),
-    _live("pause", "p", "pause", "Pause the live picture, or continue it."),
-    _live("faster", "greater_than_sign", "faster", "Look at the cluster more often."),
-    _live("slower", "less_than_sign", "slower", "Look at the cluster less often."),
-    _replay("step_on", "full_stop", "step on", "Pause a recording, and show the next observation."),
-    _replay("step_back", "comma", "step back", "Pause a recording, and show the observation before."),
-    _replay("skip_on", "right_curly_bracket", "minute on", "Skip a minute of a recording."),
-    _replay("skip_back", "left_curly_bracket", "minute back", "Go back a minute in a recording."),
+    _try("apply_what_if", "W", "apply what-if", "Apply the what-if to the file, as an edit."),
+    _try("reload", "r", "reload", "Read the file again and discard the what-if."),
+    _live("pause", "p", "pause", "Pause or continue live values."),
+    _live("faster", "greater_than_sign", "faster", "Sample the cluster more often."),
+    _live("slower", "less_than_sign", "slower", "Sample the cluster less often."),
+    _replay("step_on", "full_stop", "step on", "Pause a recording and show the next observation."),
+    _replay("step_back", "comma", "step back", "Pause a recording and show the previous observation."),
+    _replay("skip_on", "right_curly_bracket", "minute on", "Go forward one minute in a recording."),
+    _replay("skip_back", "left_curly_bracket", "minute back", "Go back one minute in a recording."),
     _replay("seek", "T", "go to", "Go to a time in a recording."),
-    _launch("launch", "L", "launch", "Launch what is on the screen, or look at a launch."),
-    _launch("preflight", "B", "before launch", "Check whether Ray could place what the file asks for."),
-    _job("jobs", "J", "jobs", "List the jobs of the cluster; look at one, or stop it."),
+    _launch("launch", "L", "launch", "Launch the plan on the screen, or show a launch."),
+    _launch("preflight", "B", "before launch", "Check whether Ray could place this job, and if not, why."),
+    _job("jobs", "J", "jobs", "List the jobs of the cluster; follow one, or stop it."),
     _job(
         "stop_job",
         "X",
@@ -276,17 +276,17 @@ ACTIONS: tuple[Action, ...] = (
         on="rank",
         needs=("write", "job"),
     ),
-    _job("ray_log", "O", "ray output", "Read what Ray prints."),
-    _keep("keep", "P", "snapshot", "Save the cluster as it is as a placement file.", owner="cluster", on="cluster"),
+    _job("ray_log", "O", "ray output", "Show what Ray printed."),
+    _keep("keep", "P", "snapshot", "Save the running cluster as a placement file.", owner="cluster", on="cluster"),
     _keep("copy", "y", "copy", "Copy the grid as text to the clipboard (OSC 52)."),
     _keep("export", "x", "export", "Save the grid as text or SVG.", owner="app"),
     _keep("shot", "Y", "picture", "Save a picture of the whole screen as SVG.", owner="app"),
     _app("next_theme", "t", "theme", "Change to the next theme."),
-    _app("new", "ctrl+n", "new file", "Make a new file, with a preview of its grid.", on="file"),
+    _app("new", "ctrl+n", "new file", "Create a file, with a preview of its grid.", on="file"),
     _app("open", "o", "open", "Open another file.", on="file"),
     _app("help", "question_mark,f1", "help", "Show all keys."),
-    _app("quit", "q", "quit", "Leave."),
-    _app("interrupt", "ctrl+c", "leave", "Leave at once, wherever the focus is.", priority=True, palette=False),
+    _app("quit", "q", "quit", "Quit."),
+    _app("interrupt", "ctrl+c", "quit now", "Quit immediately, wherever the focus is.", priority=True, palette=False),
 )
 BY_ID: dict[str, Action] = {action.id: action for action in ACTIONS}
 

@@ -38,7 +38,7 @@ from placetui.tui.workspace import Workspace
 __all__ = ["Choice", "Dashboard", "Options"]
 
 NEW, DEMO = "\0new", "\0demo"
-"""What can be opened and is no file."""
+"""What can be opened besides files."""
 
 COLLECTING = (50_000, 1, 5)
 """Thresholds of the garbage collector. Plans and observations are up to millions of objects without cycles: to look at
@@ -220,7 +220,7 @@ class Dashboard(App[int]):
         return replace(main.context, job=self.cluster.has_jobs, write=write)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Actions that do not belong to what is in view are not there."""
+        """Actions that do not apply to the current view are hidden."""
         if action == "act":
             return availability(BY_ID[str(parameters[0])], self.context) is not False
         return super().check_action(action, parameters)
@@ -311,7 +311,7 @@ class Dashboard(App[int]):
             return
         start, note = self.main is None, ""
         if start and self.options.cluster is not None:
-            note = "No Ray cluster was found here: --address HOST:PORT names one."
+            note = "No Ray cluster was found. Pass --address HOST:PORT."
         choices = [*self._other_choices(), *self.options.choices]
         while True:
             screen = PickerScreen(choices, self.options.ascii, start=start, note=note)
@@ -352,7 +352,7 @@ class Dashboard(App[int]):
 
     @work
     async def new(self) -> None:
-        """Make a new file, with a preview of its grid."""
+        """Create a file, with a preview of its grid."""
         from placetui.tui.dialogs.new_file import NewFileScreen
 
         if not await self.may_leave_file():
@@ -404,7 +404,7 @@ class Dashboard(App[int]):
                     os.unlink(path)  # half a file is none, and would be in the way
                 raise
         except FileExistsError:
-            self.notify(f"{name} is there already: choose another name", severity="error", markup=False)
+            self.notify(f"{name} already exists; choose another name", severity="error", markup=False)
         except (OSError, ValueError) as error:  # ValueError: no file can have that name
             reason = error.strerror if isinstance(error, OSError) else error
             self.notify(f"{name} cannot be written: {reason}", severity="error", markup=False)
@@ -424,11 +424,11 @@ class Dashboard(App[int]):
             self.leave()
 
     def interrupt(self) -> None:
-        """Leave at once; what is being launched is asked about the first time."""
+        """Quit immediately; the first time, ask about a launch in progress."""
         launch = self.cluster.launches.launched
         if launch is None or not launch.under_way or self.cluster.launches.hurried:
             self.leave()
             return
         self.cluster.launches.hurried = True
-        self.notify("ctrl+c again leaves without waiting", markup=False)
+        self.notify("ctrl+c again: quit without waiting", markup=False)
         self.quit()

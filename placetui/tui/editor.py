@@ -85,7 +85,7 @@ class Editor:
         if session.recorded:
             return Refusal("this is the record of a job, not its file", "o opens a file")
         if session.old:
-            return Refusal("the file is broken, and the grid shows an earlier one", "correct its text first")
+            return Refusal("the file is invalid, and the grid shows the last valid one", "correct its text first")
         return attempt(session.document, session.plan, operation, session.plan_request)
 
     def type(self, session: Session, text: str) -> Session:
@@ -99,13 +99,13 @@ class Editor:
         return session.with_text(self.history.text)
 
     def undo(self, session: Session) -> tuple[str, Session] | None:
-        """Take the last step back: its label, and what is then; None when there is none."""
+        """Undo the last step: its label and the new session; None if there is none."""
         label = self.history.undo_label
         text = self.history.undo()
         return None if text is None else (label or "", session.with_text(text))
 
     def redo(self, session: Session) -> tuple[str, Session] | None:
-        """Do the last undone step again: its label, and what is then; None when there is none."""
+        """Redo the last undone step: its label and the new session; None if there is none."""
         label = self.history.redo_label
         text = self.history.redo()
         return None if text is None else (label or "", session.with_text(text))
@@ -115,7 +115,7 @@ class Editor:
         before = self._saved_as
         text = unified_diff(before.text if before else "", self.history.text, os.path.basename(self.path))
         if session.old:
-            return Review(text, [], "the text is broken: who moves cannot be said")
+            return Review(text, [], "the text is invalid: cannot tell which ranks move")
         if before is None:
             return Review(text, [], "a new file")
         from placetui.placement.diff import diff_plans, difference_lines
@@ -151,7 +151,7 @@ class Editor:
         theirs = conflict.theirs or ""
         splice = difference(self.history.text, theirs)
         if splice is not None:
-            self.history.apply(splice, "take the file as it is on disk")
+            self.history.apply(splice, "reload the file from disk")
         self.history.mark_saved()
         self.stamp = conflict.stamp
         taken = session.with_text(theirs)
@@ -192,10 +192,10 @@ class Editor:
         self._forget()
 
     def discard(self, session: Session) -> Session:
-        """Forget what is unsaved; undo brings it back for as long as the file is open."""
+        """Discard unsaved changes; undo restores them while the file is open."""
         splice = difference(self.history.text, self._saved_as.text if self._saved_as else "")
         if splice is not None:
-            self.history.apply(splice, "forget my changes")
+            self.history.apply(splice, "discard my changes")
         self._forget()
         return session.with_text(self.history.text)
 

@@ -114,7 +114,7 @@ class Edits:
         """Put a component on the selected devices, too or only there."""
         places = self._grid.target.places
         names = list(self._workspace.session.plan.components)
-        title = "put on the selected devices"
+        title = "assign to the selected devices"
         name = await self._choose_component(title, names, new=True, shifted="only there")
         if name == NEW:
             answer = await self.app.push_screen_wait(AskScreen("new component", "Its name:"))

@@ -1,4 +1,4 @@
-"""What is live: from an observation to what the drawing shows, and what is kept from one to the next."""
+"""Live state: from an observation to the drawing, and what is kept between observations."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class LiveFeed:
     def picture(
         self, session: Session, observation: Observation | None, before: LivePicture | None = None
     ) -> LivePicture:
-        """A session with what is live; what the picture before has worked out is used as far as it holds."""
+        """A session with its live state; results of the previous picture are reused where they still hold."""
         if observation is None:
             return LivePicture(session, events=tuple(self.events.events))
         earlier = before.live if before is not None else None

@@ -171,7 +171,7 @@ class MainScreen(Screen[None]):
 
     @property
     def edits(self) -> Edits:
-        """What is done to the placement; made when it is first wanted."""
+        """Edits of the placement; created on first use."""
         from placetui.tui.edits import Edits
 
         if self._edits is None:
@@ -258,7 +258,7 @@ class MainScreen(Screen[None]):
         if self.workspace.lost is not None:
             marks.append("unsaved work: ctrl+r")
         if session.old:
-            marks.append("OLD: the file is broken")
+            marks.append("OLD: the file is invalid")
         if session.tried:
             marks.append("what if")
         if look.narrowed:
@@ -316,9 +316,9 @@ class MainScreen(Screen[None]):
             if self.picture.session.tried:
                 about = "what if"
             elif self.launching:
-                about = "ranks coming up"
+                about = "ranks starting"
             heat = drawing is not None and drawing.density == "heat"
-            title = title_of("Heat wall" if heat else "Grid", None, about)
+            title = title_of("Heat map" if heat else "Grid", None, about)
             if drawing is not None and self.palette is not None and views.size.width > 40:
                 key = drawing.key(views.size.width - 10)
                 if key:
@@ -564,7 +564,7 @@ class MainScreen(Screen[None]):
             self.query_one("#map", HeatPanel).view = first, first + self.grid.size.height
 
     def clear(self) -> None:
-        """Forget a table's filter first, then leave the table; in the grid, forget what stands out."""
+        """Clear a table's filter first, then close the table; in the grid, clear the highlight."""
         table = self.table
         if table is None or not table.clear():
             self.grid.clear()
@@ -580,7 +580,7 @@ class MainScreen(Screen[None]):
         if place is not None:
             (await self.show_file()).go_to(*place)
         elif path is not None and session.tried:
-            self.notify("this rule is tried, and not in the file: W applies it", markup=False)
+            self.notify("this rule is a what-if, not in the file; W applies it", markup=False)
         else:
             self.notify("nothing is placed here", markup=False)
 
@@ -620,7 +620,7 @@ class MainScreen(Screen[None]):
     def _row_chosen(self, event: RowChosen) -> None:
         place = place_of_row(self.picture.plan, event.row)
         if place is None:
-            self.notify("this has no place in the grid", markup=False)
+            self.notify("this is not in the grid", markup=False)
             return
         self.view_plan()
         self.grid.reveal(place)

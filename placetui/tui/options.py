@@ -43,7 +43,7 @@ class Options:
     ascii: bool = False
     color: bool = True
     motion: bool = True
-    """Whether what has just changed stands out for a moment, and scrolling is animated."""
+    """Whether changes are highlighted briefly, and scrolling is animated."""
 
     keys: Mapping[str, str] = field(default_factory=dict)
     interval: float = 1.0
@@ -59,7 +59,7 @@ class Options:
     """Keeps something for the next start."""
 
     plan_request: PlanRequest = DEFAULT_REQUEST
-    """What is assumed around every file that is opened: nodes, mode, values."""
+    """Options for every file that is opened: nodes, mode, values."""
 
     write: bool = False
     """Whether the opened file may be changed."""

@@ -1,4 +1,4 @@
-"""What is open: a file, what is assumed around it, and the plan that follows. No Textual here."""
+"""An open file, its options, and the resulting plan. No Textual here."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Session:
         return self._with(document, self.plan_request)
 
     def wish(self, plan_request: PlanRequest) -> Session:
-        """The same text under other assumptions; what is wrong with a broken one stays wrong under all of them."""
+        """The same text with other options; an invalid text stays invalid."""
         plan = plan_document(self.document, plan_request)
         problems = self.problems if self.old else tuple(plan.problems)
         return replace(self, plan=plan, problems=problems, plan_request=plan_request)
@@ -186,7 +186,7 @@ def _picture_text(observation: Observation) -> str:
 
 
 def saved_text(observation: Observation, title: str) -> tuple[str, Sequence[str]]:
-    """A file that says what is seen, and what it cannot say: of the job that is followed, else of the whole cluster.
+    """A file of the followed job, else of the whole cluster, and what a file cannot express.
 
     A job whose command line says where its ranks are is saved as started.
     """

@@ -82,7 +82,7 @@ class Workspace:
             self._announce()
 
     def close(self) -> None:
-        """Keep what is unsaved, and let go of the file; its screen may be gone already."""
+        """Keep unsaved changes and close the file; its screen may be gone already."""
         self.changed = lambda change: None
         self.settle()
         self.editor.keep()
@@ -129,7 +129,7 @@ class Workspace:
     # Edits
 
     def settle(self) -> None:
-        """Take over what is being written, before something else is done to the text that is on screen."""
+        """Apply the rule being typed before another action uses the text."""
         if self.drafting:
             self.finish_rule()
         if self._typed is not None:
@@ -192,7 +192,7 @@ class Workspace:
     def redo(self) -> None:
         """Redo the last undone edit."""
         self.settle()
-        self._step(self.editor.redo(self.session), "done again", "nothing to redo")
+        self._step(self.editor.redo(self.session), "redone", "nothing to redo")
 
     def _step(self, result: tuple[str, Session] | None, word: str, nothing: str) -> None:
         if result is None:
@@ -291,7 +291,7 @@ class Workspace:
         """Make what is tried an edit of the file, which undo takes back as any other."""
         self.settle()
         if not self.session.tried:
-            self._say("nothing is tried: w tries another topology, mode or layout")
+            self._say("no what-if is active; w tries another topology, mode or layout")
             return
         result = self.editor.apply_what_if(self.session)
         if isinstance(result, Refusal):
@@ -385,7 +385,7 @@ class Workspace:
             return True
         answers = [
             Answer("save", "save", key="s"),
-            Answer("keep", "leave without saving; it is offered again next time", key="l"),
+            Answer("keep", "quit without saving; the changes are offered next time", key="l"),
             Answer("discard", "discard my changes", key="ctrl+d"),
         ]
         answer = await self.app.push_screen_wait(ChooseScreen("unsaved changes", answers))
@@ -425,7 +425,7 @@ class Workspace:
         from placetui.tui.dialogs.ask import AskScreen
 
         stem, suffix = os.path.splitext(self.editor.path)
-        question = "The opened file stays as it is (start with --write to change it). A new file:"
+        question = "The opened file is read-only (start with --write to change it). Save as:"
         wanted: str | None = f"{stem}-new{suffix}"
         if self.editor.pictured:
             question, wanted = "A new file:", self.editor.path
@@ -443,7 +443,7 @@ class Workspace:
                 return await self._report(result)
             if isinstance(result, NotSaved):
                 return await self._report(result)
-            question = "There is such a file already, and it stays as it is. Another name:"
+            question = "This file already exists. Choose another name:"
 
     async def _report(self, result: Saved | Conflict | NotSaved) -> bool:
         """Say how a save went, and ask what to do about a file that somebody else changed."""
@@ -478,6 +478,6 @@ class Workspace:
         ]
         if conflict.theirs is None:
             answers = answers[:1]
-        title = "somebody removed this file" if gone else "somebody else saved this file"
+        title = "someone removed this file" if gone else "someone else saved this file"
         question = f"The file {'is gone' if gone else 'changed on disk'} since it was read. Nothing was written."
         return await self.app.push_screen_wait(ChooseScreen(title, answers, question))

@@ -60,7 +60,7 @@ def test_print_shows_what_the_user_set(capsys: pytest.CaptureFixture[str]) -> No
     assert run("print") == 0
     text = capsys.readouterr().out
     assert "\ntheme: nord\n" in text
-    assert '\n  quit: [ctrl+q, "?"]  # Leave.\n' in text
+    assert '\n  quit: [ctrl+q, "?"]  # Quit.\n' in text
     assert "# quit:" not in text
 
 

@@ -53,7 +53,7 @@ def test_a_healthy_machine(gpus: StandIn, capsys: pytest.CaptureFixture[str]) ->
 def test_the_text_has_a_line_for_each_finding(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--address", "127.0.0.1:1"]) == 1
     out, err = capsys.readouterr()
-    assert "problem: nobody listens at 127.0.0.1:1\n" in out
+    assert "problem: nothing listens at 127.0.0.1:1\n" in out
     assert "\n            hint: check --address" in out
     assert err.startswith("1 problem, ")
 
@@ -134,7 +134,7 @@ class OnTerminal:
     [
         ({"TERM": "xterm-256color"}, "fine", "256 colours"),
         ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, "fine", "16 million colours"),
-        ({"TERM": "xterm-256color", "NO_COLOR": "1"}, "fine", "no colours, as NO_COLOR asks"),
+        ({"TERM": "xterm-256color", "NO_COLOR": "1"}, "fine", "no colours, because NO_COLOR is set"),
         ({"TERM": "vt100"}, "warning", "few colours"),
         ({}, "problem", "TERM is not set to a terminal"),
         ({"TERM": "xterm-kitty"}, "fine", "copying (OSC 52) works"),

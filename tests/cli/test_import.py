@@ -95,7 +95,7 @@ def test_an_undecided_condition_lists_both_branches(script: Path, capsys: pytest
 
 def test_arguments_that_slime_drops_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", "--", "python3", "train.py", "--colocate", "--rollout-num-gpu", "8"]) == 0
-    assert "--rollout-num-gpu is not known to slime, which drops it in silence" in capsys.readouterr().err
+    assert "--rollout-num-gpu is not known to slime, which ignores it silently" in capsys.readouterr().err
 
 
 def test_a_script_is_not_executed(tmp_path: Path) -> None:

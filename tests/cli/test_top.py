@@ -142,7 +142,7 @@ def test_a_cluster_that_cannot_be_reached_is_a_sentence_and_exit_3(capsys: pytes
         assert main(["top", "--once", "--address", address]) == 3
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith(f"placetui top: nobody listens at {address}\n  hint: ")
+    assert printed.err.startswith(f"placetui top: nothing listens at {address}\n  hint: ")
 
 
 @pytest.fixture

@@ -170,12 +170,12 @@ def test_the_table_names_actors_and_says_what_is_gone() -> None:
     held = (
         ProcessSample(1, 2 * GIB, "actor", 0, "job", "job/actor:0", "rank"),
         ProcessSample(2, GIB, actor="Engine", kind="actor", user="ml", command="EngineCore"),
-        ProcessSample(3, GIB, kind="gone", note="its process is gone, the memory is still held"),
+        ProcessSample(3, GIB, kind="gone", note="its process is gone, the memory is still in use"),
     )
     seen = Observation(0.0, "ray", (NodeSample(0, "a", devices=(DeviceSample(0, processes=held),)),))
     rows = [line.split(maxsplit=2) for line in list(lines(seen, TextStyle()))[-3:]]
     assert [row[2].strip() for row in rows] == [
         "2.0 GiB  job/actor:0",
         "ml    1.0 GiB  Engine  EngineCore",
-        "?     1.0 GiB  its process is gone, the memory is still held",
+        "?     1.0 GiB  its process is gone, the memory is still in use",
     ]

@@ -120,7 +120,7 @@ def test_changes(file: dict[str, Any], operation: Operation, label: str, changes
     ("file", "operation", "why"),
     [
         (config(a="0-3"), Move("a", 2, "node"), "c has no device 2"),
-        (config(a="6-7:0"), Move("a", 1), "rank 0 would sit on b and c"),
+        (config(a="6-7:0"), Move("a", 1), "rank 0 would be on b and c"),
         (config(a="0-1"), Move("a", 1, devices=gpu(0, 0)), ""),
         (config(a=REST), Assign("a", gpu(0, 0)), "GPU 0 of a is not a device of group `rest`"),
         (config(a="0"), Add("x", (*gpu(0, 0), Device(0, 0, "node"))), "several kinds"),

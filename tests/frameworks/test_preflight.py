@@ -89,7 +89,7 @@ def test_the_reason_names_the_node_what_is_short_and_who_holds_it() -> None:
         "rollout needs 8 bundles of 1 GPU + 3 CPUs; node2 has 8 GPUs but 2 of 64 CPUs free: "
         "62 CPUs held by job train-7 (root@head, 3 h)"
     )
-    assert found["groups"][0]["hint"] == "ask for fewer CPUs, or end what holds it: placetui down train-7"
+    assert found["groups"][0]["hint"] == "ask for fewer CPUs, or stop what holds it: placetui down train-7"
     assert found["groups"][0]["missing"] == [{"node": "node2", "resources": {"CPU": 1}}]
     assert found["nodes"][0]["held_by"] == [{"who": train.who, "resources": {"CPU": 62}}]
     assert [one["rule"] for one in found["problems"]] == ["does_not_schedule"]

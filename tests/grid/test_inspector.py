@@ -92,7 +92,7 @@ def test_devices_that_are_free_absent_or_promised_twice(make_plan: Build) -> Non
     assert title(Place(0, GPU, 2)) == "node0 has no GPU 2: it has 2"
     assert title(Place(0, "franka", 0)) == "node0 has no franka 0: it has none"
     assert title(Place(3, GPU, 0)) == "there is no node 3: the plan has 1 node"
-    assert title(Place(0, NODE, 0)) == "node0 · the node itself   2 GPUs   nobody on it"
+    assert title(Place(0, NODE, 0)) == "node0 · the node itself   2 GPUs   unused"
     assert detailed(plan, Place(3, GPU, 0), locate=locate, width=90).target() is None
 
 
@@ -199,8 +199,8 @@ def test_a_gpu_that_is_watched(two_nodes: Plan) -> None:
         R rollout rank 1  .20   ← rollout: 0-15:0-7  line 7 · ✗ dead after 2 restarts: killed by signal 9 · GPUs 2,3
                                 rank 1 of 8 · local rank 0 of 1 · node rank 0 · cluster node 0 · first accelerator 2
                                 visible 2,3 · isolated · group cluster · NV_GPU
-        held   A2 48.0 GiB pid 10 · R1 10.0 GiB pid 11 · Judge of job other 2.0 GiB pid 12
-               gone, memory still held 0.5 GiB pid 14 · outside Ray memory not known pid 13
+        used   A2 48.0 GiB pid 10 · R1 10.0 GiB pid 11 · Judge of job other 2.0 GiB pid 12
+               gone, memory still in use 0.5 GiB pid 14 · outside Ray memory not known pid 13
         """
     )
 

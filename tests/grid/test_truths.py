@@ -49,11 +49,11 @@ def lines(observation: Observation, place: Place | None = None, *, compact: bool
         (
             Claim("a", "T", 7, None, None, "04", 0.5, False),
             None,
-            "T of job 04 reserved .50, not claimed, holds nothing",
+            "T of job 04 reserved .50, not assigned, uses no memory",
         ),
-        (Claim("a", "T", 7, None, None, None, None, True), 3 * GIB, "T nothing reserved, claimed, holds 3.0 GiB"),
-        (Claim("a", "T", 7, None, None, None, None), GIB, "T nothing reserved, not claimed, holds 1.0 GiB"),
-        (Claim("a", "x/actor:0", 7, "actor", 0, "x", 0.8, True), None, "A0 reserved .80, claimed, holds nothing"),
+        (Claim("a", "T", 7, None, None, None, None, True), 3 * GIB, "T nothing reserved, assigned, uses 3.0 GiB"),
+        (Claim("a", "T", 7, None, None, None, None), GIB, "T nothing reserved, not assigned, uses 1.0 GiB"),
+        (Claim("a", "x/actor:0", 7, "actor", 0, "x", 0.8, True), None, "A0 reserved .80, assigned, uses no memory"),
     ],
 )
 def test_the_three_truths_stand_side_by_side_where_they_disagree(claim: Claim, memory: int | None, said: str) -> None:

@@ -218,7 +218,7 @@ def test_what_is_said_of_a_rank_on_another_device() -> None:
         "rank": 3,
         "node": 0,
         "device": 4,
-        "message": "actor 3 holds 1.0 GiB of node0 GPU 4, which is not one of its devices",
+        "message": "actor 3 uses 1.0 GiB of node0 GPU 4, which is not one of its devices",
     }
 
 
@@ -229,7 +229,7 @@ def test_memory_above_counts_all_processes_of_a_rank() -> None:
     seen = with_process(SEEN, 1, 4, child)
     (one,) = drift(plan, seen)
     assert (one.kind, one.component, one.rank, one.device) == ("memory_above", "reward", 0, 4)
-    assert "more than the 50% it may" in one.message
+    assert "more than the 50% allowed" in one.message
     assert drift(PLAN, seen) == ()
 
 

@@ -81,7 +81,7 @@ def test_ranks_keep_their_numbers_and_jobs_their_names() -> None:
 
     picture = picture_of(seen((device(0, rank("a", 0), rank("b", 1)), device(1, rank("a", 1), rank("b", 0)))))
     assert {part.name: part.rule for part in picture.parts} == {"actor-a": "all", "actor-b": "all"}
-    assert picture.notes == ("actor-b: ranks are numbered anew, in the order of their GPUs",)
+    assert picture.notes == ("actor-b: ranks are renumbered, in the order of their GPUs",)
     opened(picture)
 
 
@@ -111,14 +111,14 @@ def test_one_that_reserves_nothing_gets_what_is_left() -> None:
 def test_gpus_that_are_not_neighbours_are_said() -> None:
     wide = claim("w", 1.0, class_name="Wide")
     picture = picture_of(seen((device(0, wide), device(1), device(2, wide))))
-    assert picture.notes == ("Wide: a process on GPUs that are not neighbours stands as several",)
+    assert picture.notes == ("Wide: a process on GPUs that are not adjacent is written as several",)
     assert seats(opened(picture)) == {0: [("Wide", 0)], 2: [("Wide", 1)]}
 
 
 def test_a_split_process_is_said_at_its_rule_too() -> None:
     wide = claim("w", 1.0, class_name="Wide")
     text = picture_text(picture_of(seen((device(0, wide), device(1), device(2, wide)))))
-    assert "Wide: 0,2  # class Wide, job 04; a process on GPUs that are not neighbours stands as several\n" in text
+    assert "Wide: 0,2  # class Wide, job 04; a process on GPUs that are not adjacent is written as several\n" in text
 
 
 def strided(each: int, step: int, nodes: int = 2, **changes: object) -> Observation:
@@ -167,7 +167,7 @@ def test_a_stride_that_the_mode_would_place_otherwise_is_split() -> None:
     more = (replace(first, claims=(*first.claims, critic)), *rest)
     picture = picture_of(replace(whole, nodes=(replace(whole.nodes[0], devices=more),)))
     assert picture.stride is None
-    assert picture.notes[0] == "rollout: a process on GPUs that are not neighbours stands as several"
+    assert picture.notes[0] == "rollout: a process on GPUs that are not adjacent is written as several"
     opened(picture)
 
 

@@ -92,8 +92,8 @@ def test_an_actor_that_holds_nothing_is_there_too() -> None:
         ("Worker", 8, 0, "actor"),
     ]
     assert rows[0].claim is device.claims[0]
-    assert rows[1].note == "holds nothing yet: 0.5 of this GPU is reserved"
-    assert rows[2].note == "holds nothing yet: its environment names this GPU"
+    assert rows[1].note == "uses no memory yet: 0.5 of this GPU is reserved"
+    assert rows[2].note == "uses no memory yet: its environment names this GPU"
 
 
 def test_what_cannot_be_read_is_not_nothing() -> None:
@@ -101,9 +101,9 @@ def test_what_cannot_be_read_is_not_nothing() -> None:
     unread = DeviceSample(0, error="there is no NVIDIA driver here", claims=(claim,))
     assert (unread.held_by(claim), unread.to_dict()["claims"][0]["held"]) == (None, None)
     (row,) = roster(seen(unread)).processes()
-    assert (row.memory, row.note) == (None, "what it holds is not known: 0.8 of this GPU is reserved")
+    assert (row.memory, row.note) == (None, "memory unknown: 0.8 of this GPU is reserved")
     text = "\n".join(lines(seen(unread), TextStyle()))
-    assert "mine/actor:0  (has 0.8 of it, what it holds is not known)" in text
+    assert "mine/actor:0  (reserved 0.8, memory unknown)" in text
 
 
 def test_a_rank_holds_what_it_and_its_children_hold_on_all_its_devices() -> None:

@@ -259,7 +259,7 @@ def test_a_stride_is_explained_by_the_sizes_that_led_to_it() -> None:
     (stride,) = [reason for reason in found["reasons"] if "stride" in reason]
     assert "4" in stride
     assert "2" in stride
-    assert "in Ray's books it stands on the first of them only" in text(plan, "rollout:1")
+    assert "Ray reserves only the first of them" in text(plan, "rollout:1")
     assert "with  node0 GPU 1,3" in text(plan, "node0/gpu3")
 
 

@@ -46,7 +46,7 @@ def test_all_is_not_introduced_where_the_topology_is_assumed() -> None:
         ([], "no process would be left"),
         ([[0], []], "rank 1 would have no device"),
         ([[1], [0]], "ranks would be out of order: rank 1 on 0, after rank 0 on 1"),
-        ([[0, 2]], "the devices of rank 0 are not neighbours: 0 and 2"),
+        ([[0, 2]], "the devices of rank 0 are not adjacent: 0 and 2"),
         ([[0, 1], [0, 1]], "ranks 0 and 1 would share devices 0 and 1"),
         ([[0, 1], [1]], "ranks 0 and 1 would share device 1, and not all"),
         ([[0], [0, 1]], "out of order"),

@@ -33,7 +33,7 @@ def gigabytes(seen: Observation) -> list[float | None]:
 def test_gpus_are_those_of_the_list_and_a_head_that_dies_is_found_again(driver: StandIn, tmp_path: Path) -> None:
     port = free_port()
     with watching(tmp_path, f"{own_address()}:{port}") as watcher:
-        watcher.until_told(lambda status: status.link == "lost" and "nobody listens" in status.message)
+        watcher.until_told(lambda status: status.link == "lost" and "nothing listens" in status.message)
         with head(driver, port, None):
             seen = watcher.until(all_read, 120)
             assert gigabytes(seen) == [1, 2, 3, 4, 5, 6, 7, 8]

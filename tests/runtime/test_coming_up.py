@@ -72,6 +72,4 @@ def test_ranks_are_not_missed_while_they_are_launched_and_missed_when_nobody_doe
         ("missing_rank", "actor", 0),
         ("missing_rank", "actor", 1),
     ]
-    assert seen["drift"][0]["message"] == (
-        "actor 0 is not running: its launch has ended before it came up: down, then up"
-    )
+    assert seen["drift"][0]["message"] == ("actor 0 is not running: its launch ended before it started: down, then up")

@@ -161,7 +161,7 @@ def test_the_head_that_dies_under_a_job(two_nodes: TestCluster, write: Write, sl
         while child.pid in (first, None):
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        with pytest.raises(Failed, match=f"nobody listens at {two_nodes.address}"):
+        with pytest.raises(Failed, match=f"nothing listens at {two_nodes.address}"):
             child.ask("job", 60, **target)
     for process in waiting:
         code, err = end_of(process)
@@ -174,4 +174,4 @@ def test_the_head_that_dies_under_a_job(two_nodes: TestCluster, write: Write, sl
     ]
     for process in later:
         code, err = end_of(process)
-        assert (code, f"nobody listens at {two_nodes.address}" in err) == (3, True), err
+        assert (code, f"nothing listens at {two_nodes.address}" in err) == (3, True), err

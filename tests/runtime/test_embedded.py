@@ -57,8 +57,8 @@ def test_an_embedded_ray_lives_from_the_first_launch_to_the_end(nowhere: TestClu
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="notes of exceptions came with Python 3.11")
 def test_a_program_that_catches_nothing_still_shows_the_hint() -> None:
-    problem = placetui.ClusterError("no room", hint="end what holds it")
-    assert traceback.format_exception_only(problem)[1:] == ["hint: end what holds it\n"]
+    problem = placetui.ClusterError("no room", hint="stop what holds it")
+    assert traceback.format_exception_only(problem)[1:] == ["hint: stop what holds it\n"]
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_nobody_listens(nowhere: TestCluster, write: Write) -> None:
     done = nowhere.run("up", write("actor: 0"), "--yes", "--json", "--address", address, address=False)
     assert time.monotonic() - begun < SECONDS
     assert (done.code, done.steps) == (3, ["failed"])
-    assert f"nobody listens at {address}" in done.err
+    assert f"nothing listens at {address}" in done.err
     assert nowhere.run("ps", "--address", "no-such-host.invalid:6379", address=False).code == 3
 
 
@@ -102,7 +102,7 @@ def test_somebody_listens_and_says_nothing(nowhere: TestCluster) -> None:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         done = nowhere.run("ps", "--address", address, address=False)
     assert done.code == 3
-    assert f"what listens at {address} takes connections but does not answer" in done.err
+    assert f"the server at {address} accepts connections but does not respond" in done.err
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_a_head_that_hangs_is_not_taken_for_something_else(mortal: TestCluster) 
         for pid in heads:
             os.kill(pid, signal.SIGCONT)
     assert done.code == 3
-    assert f"what listens at {mortal.address} takes connections but does not answer" in done.err
+    assert f"the server at {mortal.address} accepts connections but does not respond" in done.err
     assert mortal.jobs() == []
 
 

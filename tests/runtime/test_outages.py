@@ -86,7 +86,7 @@ def test_a_stop_goes_on_after_an_outage(lasting: TestCluster, write: Write) -> N
     _, err = down.communicate(timeout=120)
     if down.returncode:
         # Before the command had reached the head at all, it says so.
-        assert "nobody listens" in err
+        assert "nothing listens" in err
         assert lasting.down("ended").code == 0
     lasting.assert_clean()
 

@@ -83,10 +83,10 @@ def test_versions_that_differ_are_named_with_what_to_install() -> None:
     with pytest.raises(NotReady) as ray_differs:
         check_versions(cluster, "h:1", "2.60.0", "3.11.7")
     assert str(ray_differs.value) == (
-        "the cluster at h:1 runs Ray 2.59.0 on Python 3.11.7, but here are Ray 2.60.0 and Python 3.11.7: "
+        "the cluster at h:1 runs Ray 2.59.0 on Python 3.11.7, but Ray 2.60.0 and Python 3.11.7 are installed here: "
         "they must be the same"
     )
-    assert ray_differs.value.hint == "pip install 'ray==2.59.0'"
+    assert ray_differs.value.hint == "install the version that the cluster runs: pip install 'ray==2.59.0'"
     with pytest.raises(NotReady) as python_differs:
         check_versions(cluster, "h:1", "2.59.0", "3.12.1")
     assert "Python 3.11.7" in python_differs.value.hint
@@ -196,7 +196,7 @@ def test_port_blocks_are_free_and_do_not_overlap(sizes: list[int], taken: set[in
 
 
 def test_two_jobs_on_a_machine_get_different_ports_that_ray_does_not_use_itself() -> None:
-    """Also while nobody listens on them yet."""
+    """Also while nothing listens on them yet."""
     ours, theirs = rank_actor.PortLocks(), rank_actor.PortLocks()
     sizes = (1, 1, 31)
     given = [

@@ -128,18 +128,18 @@ def test_nothing_breaks_where_there_is_no_ray_at_all() -> None:
 
 def test_a_newer_ray_that_lacks_something_is_refused_by_version_and_name() -> None:
     problem = unfit("2.99.1", ["ActorTableData.pid"])
-    assert problem.message == "Ray 2.99.1 is not as placetui knows it: it has no `ActorTableData.pid`"
+    assert problem.message == "Ray 2.99.1 lacks interfaces that placetui needs: `ActorTableData.pid`"
     assert problem.hint == (
-        f"get a newer placetui: this one was tried with Ray up to {NEWEST_KNOWN}; plans and checks need no Ray"
+        f"get a newer placetui: this one was tested with Ray up to {NEWEST_KNOWN}; plans and checks need no Ray"
     )
 
 
 def test_of_many_missing_names_some_are_said() -> None:
-    assert unfit("3.0", list("abcdefg")).message.endswith("it has no `a`, `b`, `c` and 4 more")
+    assert unfit("3.0", list("abcdefg")).message.endswith("needs: `a`, `b`, `c` and 4 more")
 
 
 @pytest.mark.parametrize(
-    ("ray", "words"), [("2.40.0", "needs Ray 2.49 or newer"), ("2.60.0", "install Ray anew"), ("2.49.0", "anew")]
+    ("ray", "words"), [("2.40.0", "needs Ray 2.49 or newer"), ("2.60.0", "reinstall Ray"), ("2.49.0", "reinstall")]
 )
 def test_an_older_ray_is_told_what_it_needs(ray: str, words: str) -> None:
     assert words in unfit(ray, ["x"]).hint

@@ -170,7 +170,7 @@ def test_a_rank_that_nobody_launches_says_why_it_is_pending() -> None:
     def reasons(seen: Seen) -> set[tuple[str, str | None]]:
         return {(one.state, one.reason) for one in rank_states(seen)["actor"]}
 
-    ended = "its launch has ended before it came up: down, then up"
+    ended = "its launch ended before it started: down, then up"
     nothing = Tables((node("a"),))
     assert reasons(Seen(nothing, launching, 130.0)) == {("pending", None)}
     assert reasons(Seen(nothing, launching, 200.0)) == {("pending", ended)}

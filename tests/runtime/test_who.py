@@ -283,7 +283,7 @@ def test_as_text_it_says_who_and_it_can_be_recorded(scene: Scene) -> None:
     assert recorded[-1].device(0, 0) is not None
     assert {claim.actor for claim in recorded[-1].nodes[0].devices[1].claims} == {"ppo/actor:1", "ppo/rollout:1"}
     assert "ppo/rollout:1" in done.out
-    assert "ppo/actor:1  (has 0.8 of it, holds nothing)" in done.out
+    assert "ppo/actor:1  (reserved 0.8, uses no memory)" in done.out
     assert done.out.splitlines()[-1] == f"no drift from {scene.file}"
 
 

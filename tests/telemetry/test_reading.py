@@ -92,7 +92,7 @@ def test_memory_of_a_process_that_the_driver_keeps_to_itself_is_none(standin: St
         device = reader.device()
     assert device["processes"][0]["memory"] is None
     assert device["memory_used"] == 4 * GIB
-    assert device["error"] == "memory per process: the driver does not tell"
+    assert device["error"] == "memory per process: not reported by the driver"
 
 
 def test_more_processes_than_there_is_room_for_at_once(standin: StandIn) -> None:

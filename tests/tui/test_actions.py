@@ -344,7 +344,7 @@ async def test_action_apply_what_if(desk: Desk) -> None:
     before = path.read_text()
     async with desk.open(path, write=True) as seat:
         await seat.press("W")
-        assert "nothing is tried" in seat.toasts[-1]
+        assert "no what-if is active" in seat.toasts[-1]
         await seat.press("w")
         seat.app.screen.query_one("#nodes", Input).value = "4"
         await seat.press("enter")
@@ -386,7 +386,7 @@ async def test_action_pause(desk: Desk) -> None:
         assert paused == [True, False]
     async with desk.open("collocated") as seat:
         await seat.press("p")
-        assert "no live picture" in seat.toasts[-1]
+        assert "no live values" in seat.toasts[-1]
 
 
 async def test_action_faster(desk: Desk) -> None:
@@ -473,7 +473,7 @@ async def test_action_help(desk: Desk) -> None:
         await seat.press("question_mark")
         assert seat.shows(HelpScreen)
         await seat.sees(BY_ID["cursor_up"].help)
-        await seat.write("heat wall")
+        await seat.write("heat map")
         await seat.sees(BY_ID["next_metric"].help)
         await seat.misses(BY_ID["cursor_up"].help)
         await seat.press("escape", "f1")

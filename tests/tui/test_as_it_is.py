@@ -49,7 +49,7 @@ async def test_a_cluster_is_opened_followed_and_kept_as_a_file(desk: Desk, world
     app.animation_level = "none"
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
         seat = world.seat(app, pilot)
-        await seat.sees("waiting for the first look")
+        await seat.sees("waiting for the first values")
         desk.sources[0].say(Status("starting", "ray is asked [really]"))
         await seat.sees("starting: ray is asked [really]")
         desk.sources[0].deliver(seen)
@@ -67,7 +67,7 @@ async def test_a_cluster_is_opened_followed_and_kept_as_a_file(desk: Desk, world
         await seat.press("enter")
         assert "saved cluster.yaml" in seat.toasts[-1]
         await seat.press("P", "enter")
-        assert "is there already" in seat.toasts[-1]
+        assert "already exists" in seat.toasts[-1]
         await seat.press("r")  # there is nothing to read again
         await pilot.pause()
         assert "as it is" in seat.status
@@ -80,7 +80,7 @@ async def test_a_cluster_is_opened_followed_and_kept_as_a_file(desk: Desk, world
 async def test_action_keep(desk: Desk, world: World) -> None:
     async with desk.open("collocated", live=True) as seat:
         await seat.press("P")
-        assert "no live picture to save" in seat.toasts[-1]
+        assert "nothing to save" in seat.toasts[-1]
         seen = world.simulated(desk.sources[0].plan)
         desk.sources[0].deliver(seen)
         await seat.until(lambda: seat.observation is seen)
@@ -102,10 +102,12 @@ async def test_what_a_file_cannot_say_is_said_before_it_is_kept(desk: Desk, worl
         desk.sources[0].deliver(seen)
         await seat.until(lambda: seat.observation is seen)
         await seat.press("P")
-        await seat.sees("It cannot say all of it: Wide: a process on GPUs that are not", "stands as several")
+        await seat.sees(
+            "A file cannot express everything: Wide: a process on GPUs that are not", "is written as several"
+        )
         await seat.press("enter")
         assert "saved cluster.yaml" in seat.toasts[-1]
-    assert "stands as several" in (desk.folder / "cluster.yaml").read_text()
+    assert "is written as several" in (desk.folder / "cluster.yaml").read_text()
 
 
 async def test_an_edit_of_the_picture_is_a_plan_to_compare_with(desk: Desk, world: World) -> None:
@@ -129,7 +131,7 @@ async def test_a_file_can_be_opened_instead(desk: Desk, world: World) -> None:
     app = Dashboard(None, desk.options(picture=lambda: desk.fake(plan)))
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         seat = world.seat(app, pilot)
-        await seat.sees("waiting for the first look")
+        await seat.sees("waiting for the first values")
         await seat.press("o")
         assert seat.shows(PickerScreen)
 
@@ -140,7 +142,7 @@ async def test_the_first_look_waits_for_the_picker(desk: Desk, world: World) -> 
     app = Dashboard(None, desk.options(picture=lambda: desk.fake(plan)))
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         seat = world.seat(app, pilot)
-        await seat.sees("waiting for the first look")
+        await seat.sees("waiting for the first values")
         await seat.press("o")
         await seat.until(lambda: seat.shows(PickerScreen))
         picker = app.screen
@@ -177,7 +179,7 @@ async def test_an_edited_picture_is_saved_as_a_new_file(desk: Desk, world: World
         await seat.sees("A new file:")
         assert "The opened file" not in seat.text
         await seat.press("enter")
-        await seat.sees("There is such a file already")
+        await seat.sees("This file already exists")
         app.screen.query_one(Input).value = str(new)
         await seat.press("enter")
         await seat.until(lambda: new.exists() and not seat.editor.dirty)

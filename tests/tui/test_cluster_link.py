@@ -54,7 +54,7 @@ async def test_without_a_cluster_nothing_is_said(desk: Desk) -> None:
     async with clustered(desk) as (seat, opened):
         opened[0].say(Status("connected"))
         opened[0].say(Status("starting", "no Ray cluster was found on this machine", absent=True))
-        opened[0].say(Status("lost", "nobody listens at 10.0.0.1:6379"))
+        opened[0].say(Status("lost", "nothing listens at 10.0.0.1:6379"))
         await seat.until(lambda: seat.app.cluster.link.link == "lost")
         assert seat.toasts == []
         assert "every" not in seat.status
@@ -73,9 +73,9 @@ async def test_a_cluster_that_was_named_is_missed(desk: Desk) -> None:
     async with clustered(desk, address="10.0.0.1:6379") as (seat, opened):
         opened[0].say(Status("connected"))
         await seat.sees("connecting to 10.0.0.1:6379")
-        opened[0].say(Status("lost", "nobody listens at 10.0.0.1:6379"))
-        await seat.sees("lost: nobody listens at 10.0.0.1:6379")
-        assert seat.toasts == ["lost: nobody listens at 10.0.0.1:6379"]
+        opened[0].say(Status("lost", "nothing listens at 10.0.0.1:6379"))
+        await seat.sees("lost: nothing listens at 10.0.0.1:6379")
+        assert seat.toasts == ["lost: nothing listens at 10.0.0.1:6379"]
 
 
 async def test_the_nodes_of_the_cluster_take_the_place_of_assumed_ones(desk: Desk) -> None:

@@ -151,7 +151,7 @@ async def test_read_only_means_save_as(desk: Desk) -> None:
         assert seat.app.screen.query_one(Input).value == str(desk.folder / "plan-new.yaml")
         for name in ("taken.yaml", "plan.yaml"):
             await answer(seat, str(desk.folder / name))
-            await shows(seat, AskScreen, "There is such a file already")
+            await shows(seat, AskScreen, "This file already exists")
         seat.app.screen.query_one(Input).value = str(new)
         await seat.press("enter")
         await seat.until(lambda: new.exists() and not seat.editor.dirty)
@@ -205,7 +205,7 @@ async def test_somebody_else_saved_meanwhile(desk: Desk, way: str) -> None:
         await seat.press("ctrl+s")
         await shows(seat, SaveScreen)
         await seat.press("enter")
-        await shows(seat, ChooseScreen, "somebody else saved this file", "keep mine", "take theirs", "see the")
+        await shows(seat, ChooseScreen, "someone else saved this file", "keep mine", "take theirs", "see the")
         assert path.read_text() == THEIRS
         if way == "mine":
             await seat.press("d")
@@ -231,7 +231,7 @@ async def test_a_file_that_was_removed_can_be_written_again(desk: Desk) -> None:
         await grow(seat)
         path.unlink()
         await seat.press("ctrl+s", "enter")
-        await shows(seat, ChooseScreen, "somebody removed this file")
+        await shows(seat, ChooseScreen, "someone removed this file")
         assert "take theirs" not in seat.text
         await seat.press("m")
         await seat.until(lambda: path.exists() and path.read_text() == GROWN)
@@ -310,7 +310,7 @@ async def test_restored_work_asks_before_it_overwrites_what_came_since(desk: Des
         await seat.press("r")
         await seat.until(lambda: text(seat) == GROWN)
         await seat.press("ctrl+s", "enter")
-        await shows(seat, ChooseScreen, "somebody else saved this file")
+        await shows(seat, ChooseScreen, "someone else saved this file")
         assert path.read_text() == THEIRS
 
 

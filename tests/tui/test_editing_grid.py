@@ -158,7 +158,7 @@ async def test_a_component_can_leave_the_file_while_it_is_chosen(desk: Desk) -> 
 async def test_action_assign(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press(*["right"] * 4, *["shift+right"] * 3, "a")
-        await seat.sees("put on the selected devices", "0-3", "8-11", "a new component")
+        await seat.sees("assign to the selected devices", "0-3", "8-11", "a new component")
         await choose(seat, "a")
         assert text(seat) == PLAN.replace("actor: 0-3  ", "actor: 0-7  ")
         await seat.sees("A7", "edited")

@@ -134,7 +134,7 @@ async def test_in_a_narrow_terminal_there_is_the_text_alone(desk: Desk) -> None:
         assert not seat.grid.display
         assert seat.yaml.region.width >= 76
         await seat.press("x")
-        await seat.sees("OLD: the file is broken")
+        await seat.sees("OLD: the file is invalid")
         await seat.press("escape")
         await seat.sees("A3")
         assert seat.grid.display
@@ -146,13 +146,13 @@ async def test_a_broken_text_keeps_the_last_good_grid(desk: Desk) -> None:
         await seat.sees("trains")
         seat.yaml.move_cursor((3, 14))
         await seat.press("minus")
-        await seat.sees("OLD: the file is broken", "← error[")
+        await seat.sees("OLD: the file is invalid", "← error[")
         line = next(line for line in seat.lines if "← error[" in line)
         assert "actor: 0-3-" in line, "the problem is said at its line"
         assert size(seat, "actor") == 4
         assert "A3" in seat.text
         await seat.press("ctrl+s")
-        await seat.sees("the text is broken")
+        await seat.sees("the text is invalid")
         await seat.press("escape")
         await seat.press("backspace")
         await seat.misses("OLD", "← error[")
@@ -201,7 +201,7 @@ async def test_action_redo(desk: Desk) -> None:
         await seat.press("ctrl+right")
         await seat.until(lambda: "1-4" in text(seat))
         await seat.press("ctrl+z", "U")
-        assert seat.toasts[-1] == "done again: move actor to 1-4"
+        assert seat.toasts[-1] == "redone: move actor to 1-4"
         assert "actor: 1-4" in text(seat)
 
 

@@ -269,7 +269,7 @@ def test_somebody_else_wrote_between_reading_and_editing(plan: Path) -> None:
     assert not editor.changed_on_disk()
     step = editor.undo(taken)
     assert step is not None
-    assert step[0] == "take the file as it is on disk"
+    assert step[0] == "reload the file from disk"
     assert step[1].plan.components["actor"].world_size == 7
 
 

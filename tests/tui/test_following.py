@@ -308,7 +308,7 @@ async def export(seat: Seat, name: str) -> str:
 async def test_an_export_overwrites_nothing(desk: Desk) -> None:
     there = desk.write("mine", "grid.txt")
     async with desk.open("collocated") as seat:
-        assert await export(seat, "grid.txt") == "grid.txt is there already: choose another name"
+        assert await export(seat, "grid.txt") == "grid.txt already exists; choose another name"
         assert there.read_text() == "mine"
 
 

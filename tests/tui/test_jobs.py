@@ -255,7 +255,7 @@ async def test_action_stop_job(desk: Desk) -> None:
         await seat.sees("All ranks of conf are killed", "Type conf and enter")
         await seat.write("con")
         await seat.press("enter")
-        await seat.sees("that is not conf: nothing was done")
+        await seat.sees("that is not conf; nothing was done")
         assert not operations.begun
         await seat.write("f")
         await seat.press("enter")
@@ -276,7 +276,7 @@ async def test_somebody_elses_job_is_stopped_by_owner_and_name(desk: Desk) -> No
         await seat.sees("It belongs to alice@head.", "Type alice/conf and enter")
         await seat.write("conf")
         await seat.press("enter")
-        await seat.sees("that is not alice/conf: nothing was done")
+        await seat.sees("that is not alice/conf; nothing was done")
         assert not operations.asked("down")
 
 
@@ -332,7 +332,7 @@ async def test_action_restart_rank(desk: Desk) -> None:
         await seat.sees("rollout:0 of job conf ends and starts anew", "Type rollout:0 and enter")
         await seat.write("actor:0")
         await seat.press("enter")
-        await seat.sees("that is not rollout:0: nothing was done")
+        await seat.sees("that is not rollout:0; nothing was done")
         assert not operations.begun
         await seat.press("escape", "R", "down", "enter")
         await seat.sees("Type rollout:0 and enter")
@@ -431,7 +431,7 @@ async def test_action_ray_log(desk: Desk) -> None:
     async with dashboard(desk, child_log=lambda: path if path.exists() else None) as (seat, _):
         await seat.press("O")
         await seat.until(lambda: seat.shows(ChildLogScreen))
-        await seat.sees("nothing was asked of a cluster yet")
+        await seat.sees("no cluster was contacted yet")
         path.write_text("(raylet) WARNING: 8 PYTHON workers\n\x1b[31mhalf a li")
         await seat.sees("(raylet) WARNING: 8 PYTHON workers", "child.log")
         await seat.misses("half a li")

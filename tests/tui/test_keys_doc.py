@@ -15,18 +15,17 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "keys.md"
 INTRODUCTION = """\
 # Keys
 
-Every key of the dashboard. `?` shows them there, the command palette (`ctrl+p`) finds an action by its name, and the
-bottom line names those that are useful at the moment. Below `keys` in the [settings](configuration.md#keys) an action,
-by its id, gets other keys.
+Every key of the dashboard. `?` shows this list, the command palette (`ctrl+p`) finds an action by its name, and the
+footer shows the keys that are useful now. To change keys, use the id of the action under `keys` in your
+[settings](configuration.md#keys).
 """
 
 MOUSE = """\
 ## Mouse
 
-A click on a device puts the cursor there, a double click shows its rule. A click on a component highlights its ranks,
-on a problem shows its place, on a key of the bottom line does what the key does, on a title of a table sorts it, and on
-the count of drift in the top line lists it. The wheel scrolls, with shift sideways.
-`--no-mouse` leaves the mouse to the terminal.
+Click a device to move the cursor there, and double-click it to show its rule. Click a component to highlight its ranks,
+a problem to go to its line, a key in the footer to press it, a column title to sort by it, or the drift count in the
+top line to list the drift. The wheel scrolls; with shift, sideways. `--no-mouse` leaves the mouse to the terminal.
 """
 
 

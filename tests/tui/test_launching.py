@@ -161,7 +161,7 @@ async def test_it_can_be_cancelled_while_ranks_start(desk: Desk) -> None:
         await one.seat.until(lambda: one.up.interrupted)
         await one.seat.sees("taking back")
         one.up.fail("interrupted", interrupted=True)
-        await one.seat.until(lambda: "job plan was cancelled, and everything was taken back" in one.seat.toasts)
+        await one.seat.until(lambda: "job plan was cancelled, and everything was rolled back" in one.seat.toasts)
         await one.seat.until(lambda: one.states() == set())
 
 
@@ -221,7 +221,7 @@ async def test_a_failure_names_the_rank_and_shows_why(desk: Desk) -> None:
         await one.seat.until(lambda: "the launch of plan failed: L shows why" in one.seat.toasts)
         assert one.seat.shows(MainScreen), "nothing opens unasked"
         await one.seat.press("L")
-        await one.seat.sees("actor:1 did not come up: KeyError: 'x[y]'", "| KeyError: 'x[y]'", "was taken back")
+        await one.seat.sees("actor:1 did not come up: KeyError: 'x[y]'", "| KeyError: 'x[y]'", "was rolled back")
         await one.seat.press("escape")
         assert one.seat.cursor == (0, "gpu", 1), "the cursor is on the rank"
         await one.seat.until(lambda: one.states() == set())
@@ -243,7 +243,7 @@ async def test_a_lost_process_says_what_to_do(desk: Desk) -> None:
         await one.seat.until(lambda: "the launch of plan failed: L shows why" in one.seat.toasts)
         await one.seat.press("L")
         await one.seat.sees("killed by SIGKILL", "listed by J as incomplete")
-        await one.seat.misses("Everything was taken back")
+        await one.seat.misses("Everything was rolled back")
 
 
 async def test_unsaved_changes_are_launched_and_that_is_said(desk: Desk) -> None:
@@ -340,7 +340,7 @@ async def test_the_embedded_cluster_is_asked_about_before_leaving(desk: Desk) ->
         await one.seat.until(lambda: one.seat.shows(ChooseScreen))
         await one.seat.press("ctrl+t")
         await one.seat.until(lambda: one.seat.shows(LeavingScreen) and one.up.interrupted)
-        await one.seat.sees("taking down plan and its embedded cluster")
+        await one.seat.sees("stopping plan and its embedded cluster")
         one.up.fail("interrupted", interrupted=True)
         await one.seat.until(lambda: one.seat.app._exit, "left")
         assert not one.seat.app.cluster.launches.hurried
@@ -386,7 +386,7 @@ async def test_stopping_the_job_ends_the_embedded_cluster(desk: Desk) -> None:
         await one.seat.press("enter")
         await one.seat.until(lambda: one.up.interrupted)
         one.up.fail("interrupted", interrupted=True)
-        await one.seat.until(lambda: "job plan was taken down" in one.seat.toasts)
+        await one.seat.until(lambda: "job plan was stopped" in one.seat.toasts)
         assert one.seat.app.cluster.job == ""
         assert one.seat.app.cluster.address == "local"
 

@@ -51,13 +51,13 @@ def table(seat: Seat) -> TablePane:
 async def test_action_view_processes(desk: Desk, world: World) -> None:
     async with desk.open("collocated", live=True) as seat:
         await seat.press("3")
-        await seat.sees("there is no live picture")
+        await seat.sees("no live values")
         await watch(desk, seat, world)
         await seat.sees("processes: 50", "A actor:0", "rank", "GiB")
         await seat.find("-kind:rank")
         await seat.sees("filter -kind:rank: 2", "python mine.py [not markup]", "foreign", "eve", "Trainer")
         await seat.press("down")
-        await seat.sees("reserved .50, not claimed", "placement group pg", "holds nothing yet")
+        await seat.sees("reserved .50, not assigned", "placement group pg", "uses no memory yet")
 
 
 async def test_action_view_ranks(desk: Desk, world: World) -> None:
@@ -117,7 +117,7 @@ async def test_action_view_groups(desk: Desk, world: World) -> None:
         await seat.find("state:pending")
         await seat.sees("filter state:pending: 1", "bundle 0 without a node: 8 GPU, 1 CPU")
         await seat.press("enter")
-        assert "this has no place in the grid" in seat.toasts[-1]
+        assert "this is not in the grid" in seat.toasts[-1]
 
 
 async def test_a_plan_that_holds_says_so(desk: Desk, world: World) -> None:
@@ -125,7 +125,7 @@ async def test_a_plan_that_holds_says_so(desk: Desk, world: World) -> None:
         calm = world.simulated(desk.sources[0].plan)
         desk.sources[0].deliver(calm)
         await seat.press("5")
-        await seat.sees("drift: 0   0 alerts", "no drift: what is seen is what is planned")
+        await seat.sees("drift: 0   0 alerts", "no drift: the cluster matches the plan")
         assert "fine" in seat.status
 
 

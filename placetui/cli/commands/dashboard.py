@@ -52,7 +52,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--theme", metavar="NAME", help="colour theme; ctrl+p lists them")
     parser.add_argument("--ascii", action="store_true", help="draw only ASCII characters")
     parser.add_argument("--no-color", action="store_true", help="draw without colours")
-    parser.add_argument("--reduced-motion", action="store_true", help="animate and highlight nothing that changes")
+    parser.add_argument("--reduced-motion", action="store_true", help="no animation and no highlights of changes")
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
     behind = parser.add_mutually_exclusive_group()
     behind.add_argument("--demo", action="store_true", help="show a simulated cluster")
@@ -270,7 +270,7 @@ class _Cluster:
         return ray_source(self._looking, self._args.address, sample=not self._args.no_sample)
 
     def close(self) -> None:
-        """End the processes; what they had begun is taken back."""
+        """Stop the processes; unfinished launches are rolled back."""
         self._looking.close()
         self._doing.close()
         remove_old_logs()

@@ -27,6 +27,7 @@ from placetui.cli.cluster import RUNTIME, add_address
 from placetui.cli.display import WaitingLine
 from placetui.cli.output import speaks_utf8
 from placetui.cli.versions import installed, versions
+from placetui.observe.operations import INSTALL_RAY
 from placetui.placement.wording import count, plain
 
 State: TypeAlias = Literal["fine", "warning", "problem"]
@@ -129,7 +130,7 @@ def _size() -> Iterator[Finding]:
 def _colors(environment: Mapping[str, str]) -> Finding:
     kind = environment.get("TERM", "")
     if environment.get("NO_COLOR"):
-        return Finding("terminal", "fine", "no colours, as NO_COLOR asks")
+        return Finding("terminal", "fine", "no colours, because NO_COLOR is set")
     if environment.get("COLORTERM") in ("truecolor", "24bit"):
         return Finding("terminal", "fine", "16 million colours")
     if "256" in kind or "direct" in kind or kind in ("xterm-kitty", "xterm-ghostty", "foot", "alacritty"):
@@ -248,7 +249,7 @@ class ChildProbes:
         found = self._answer(self._ray)
         version = installed("ray")
         if version is None:
-            yield Finding("ray", "problem", "Ray is not installed", "pip install 'ray==THE CLUSTER’S VERSION'")
+            yield Finding("ray", "problem", "Ray is not installed", INSTALL_RAY)
             return
         yield Finding("ray", "fine", f"Ray {found.get('ray') or version}")
         if notice := found.get("notice"):
@@ -259,7 +260,7 @@ class ChildProbes:
             yield Finding("ray", "fine", f"the cluster at {cluster['address']} has {size} and runs {runs}")
         if problem := found.get("problem"):
             state: State = "fine" if found.get("looked_for") else "problem"
-            hint = str(found.get("hint") or "planning and checking work without it; launching does not")
+            hint = str(found.get("hint") or "planning and checking work without a cluster; launching does not")
             yield Finding("ray", state, str(problem), hint)
 
     def _about_gpus(self) -> Iterator[Finding]:

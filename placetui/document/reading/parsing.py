@@ -208,7 +208,7 @@ def _check_characters(text: str, report: TextReport) -> None:
             "file_too_large",
             f"the text has {len(text):,} characters; up to {limit:,} are read{slow}",
             0,
-            hint="keep placement in a file of its own" if C_LOADER else "install PyYAML from a wheel",
+            hint="keep the placement in a separate file" if C_LOADER else "install PyYAML from a wheel",
         )
         raise _UnusableError
     forbidden = re.search(_FORBIDDEN_ASCII if text.isascii() else _FORBIDDEN, text)
@@ -268,7 +268,7 @@ class _TreeBuilder:
                     "too_many_values",
                     f"the file has more than {MAX_NODES:,} keys and values",
                     event.start_mark.index,
-                    "keep placement in a file of its own",
+                    "keep the placement in a separate file",
                 )
         if self.root is None:
             self.refuse("empty_file", "the file is empty", 0, "a placement file begins with `cluster:` or `slime:`")

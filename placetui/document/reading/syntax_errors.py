@@ -35,7 +35,7 @@ def explain(error: yaml.YAMLError, text: str) -> SyntaxProblem:
     character = text[index : index + 1]
 
     if character == "\t" and ("token" in problem or "tab" in problem):
-        return SyntaxProblem("a tab stands where YAML allows only spaces", index, "indent with spaces, two per level")
+        return SyntaxProblem("there is a tab where YAML allows only spaces", index, "indent with spaces, two per level")
     if "cannot start any token" in problem:
         word = shorten(text[index : index + 40].split("\n")[0])
         return SyntaxProblem(f"`{character}` cannot begin a value", index, f'put the value in quotes: `"{word}"`')
@@ -75,7 +75,7 @@ def _by_structure(text: str, index: int, opened: int, problem: str, context: str
         )
     if "block collection" in context:
         return SyntaxProblem(
-            "something that is no list item stands among list items",
+            "this is between list items, but is not one",
             index,
             "begin the line with `- `, or indent it like the key that the list belongs to",
         )
@@ -119,7 +119,7 @@ def _second_colon(text: str, index: int) -> SyntaxProblem:
             f'put the value in quotes: `"{shorten(quoted)}"`',
         )
     return SyntaxProblem(
-        "a key stands here, but the value above it has not ended",
+        "there is a key here, but the value above it has not ended",
         index,
         "check the indentation of this line and of the line above",
     )

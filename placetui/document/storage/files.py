@@ -104,7 +104,7 @@ def _too_large(size: int, source: str) -> DocumentError:
     return refuse(
         "file_too_large",
         f"`{source}` has {size / 1024 / 1024:.1f} MiB; files of up to {MAX_BYTES // 1024 // 1024} MiB are read",
-        hint="keep placement in a file of its own",
+        hint="keep the placement in a separate file",
         file=source,
     )
 

@@ -176,7 +176,7 @@ class _RuleReader(NamedTuple):
         wide = [one for one in segments if len(one.resources) > len(one.processes)] if on_nodes else []
         if wide:
             each = count(len(wide[0].resources) // len(wide[0].processes), "node")
-            message = f"process {wide[0].processes[0]} would sit on {each}; a process sits on one node"
+            message = f"process {wide[0].processes[0]} would be on {each}; a process needs one node"
             hint = "give each node at least one process, for example `0-1:0-1`"
             at.error("multi_node_process", message, hint=hint)
             return None

@@ -91,10 +91,10 @@ class ResourcePool:
         for rank, numbers in enumerate(processes):
             first, last = self.where(numbers[0]), self.where(numbers[-1])
             if self.on_nodes and len(numbers) > 1:
-                raise EditRefused(f"rank {rank} would sit on {count(len(numbers), 'node')}; a process sits on one node")
+                raise EditRefused(f"rank {rank} would be on {count(len(numbers), 'node')}; a process needs one node")
             if first.node != last.node:
                 raise EditRefused(
-                    f"rank {rank} would sit on {self.name(first.node)} and {self.name(last.node)} "
+                    f"rank {rank} would be on {self.name(first.node)} and {self.name(last.node)} "
                     f"({self.noun}s {ranges(numbers)}); a process stays on one node"
                 )
             if first.hardware_type != last.hardware_type:

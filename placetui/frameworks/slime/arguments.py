@@ -100,7 +100,7 @@ KNOWN_ARGUMENTS: Mapping[str, Argument] = {argument.name: argument for argument 
 """Arguments that placement reads, by name with underscores."""
 
 OTHER_ARGUMENTS = argument_names("slime", "earlier", "megatron") - KNOWN_ARGUMENTS.keys()
-"""Real arguments that do not change a placement: accepted in silence."""
+"""Real arguments that do not change a placement: accepted silently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class ArgumentTable:
 
     prefixes: tuple[str, ...] = PREFIXES
     refuses_unknown: bool = False
-    """Whether it does not start with an argument that it does not have; otherwise it drops it in silence."""
+    """Whether it refuses to start with an unknown argument; otherwise it ignores it silently."""
 
     absent: frozenset[str] = frozenset()
     """Arguments that only slime has."""

@@ -177,7 +177,7 @@ def _takes(one: Given, word: str) -> bool:
 def _dropped(one: Given, table: ArgumentTable) -> str:
     near = get_close_matches(one.name[:100], [*table.known, *sorted(table.others)], 1, 0.75)
     meant = f"; did you mean --{near[0].replace('_', '-')}?" if near else ""
-    fate = "does not start with it" if table.refuses_unknown else "drops it in silence"
+    fate = "does not start with it" if table.refuses_unknown else "ignores it silently"
     line = f"{one.origin}: " if one.origin else ""
     return f"{line}{one.option} is not known to {table.framework}, which {fate}{meant}"
 

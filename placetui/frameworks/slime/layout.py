@@ -52,7 +52,7 @@ GPUS_OF_A_DEBUG_NODE = 8
 _HTTP_ADDRESS = re.compile(r"(?:http://)?(?:\[[0-9a-fA-F:.%]+\]|[^:/\s\[\]]+):\d{1,5}(?:/.*)?")
 
 _NOT_AT_HEAD = ("critic_num_nodes", "critic_num_gpus_per_node", "use_critic", "rollout_external")
-"""Arguments that slime had once, and drops in silence today."""
+"""Arguments that slime had once, and now ignores silently."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,7 +232,7 @@ def _servers(
                     replica * parts + part,
                     planned.world_size if planned is not None else (max(ordered) + 1) * parts,
                     *_devices(facts, server.actor, here),
-                    note="" if booked else "on the GPUs of training; Ray books nothing for it",
+                    note="" if booked else "on the GPUs of training; Ray reserves nothing for it",
                 )
 
 

@@ -60,7 +60,7 @@ class RankInPool(NamedTuple):
     first: int
     gpus: int
     units: int | None
-    """Share of each GPU in 1/10000; None where Ray books nothing."""
+    """Share of each GPU in 1/10000; None where Ray reserves nothing."""
 
     engine: RankOfEngine | None = None
 
@@ -108,7 +108,7 @@ def lay_out(job: VerlJob) -> VerlLayout:
         rollout += _hybrid(job, training)
         reasons.append(
             f"{count(replicas_in(job.training.total, size_of(job)), 'replica')} on the GPUs of training; "
-            "Ray books nothing for them"
+            "Ray reserves nothing for them"
         )
     _add_reward(job, layout, training)
     _add_teachers(job, layout)

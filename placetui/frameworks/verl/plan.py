@@ -332,7 +332,7 @@ def _report_straddling(part: UnplacedComponent, replicas: Sequence[int], problem
     problems.at(part.path, component=part.name).error(
         "verl_replica_straddles_nodes",
         f"{which} of `{part.name}` {verb} GPUs of two nodes in one server, which takes them all for GPUs of its own "
-        "node; verl starts all the same",
+        "node; verl starts anyway",
         hint="choose a replica size that divides the GPUs per node, or free a whole node for it",
     )
 

@@ -1,4 +1,4 @@
-"""The heat wall: half a cell for a GPU, coloured by one of its values; what stands out bears a sign."""
+"""The heat map: half a cell for a GPU, coloured by one of its values; outliers have a mark."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ class Heat:
         return Run(" " if warmest is None else str(min(9, int(warmest / 10))), TEXT)
 
     def _sign(self, node: int, index: int, overlay: Overlay) -> Run | None:
-        """What stands out whatever the metric."""
+        """Marks that are independent of the metric."""
         state = overlay.state_on(node, index)
         if state == "dead":
             return Run(self.pen.glyphs.states["dead"], DEAD)

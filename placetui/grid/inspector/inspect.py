@@ -276,7 +276,7 @@ def _facts(flow: Flow, node: Node, device: Device, observation: Observation | No
 
 def _share(flow: Flow, device: Device) -> Iterator[Line]:
     if not device.occupants:
-        yield flow.text("nobody on it" if device.kind == NODE else "free", FAINT)
+        yield flow.text("unused" if device.kind == NODE else "free", FAINT)
     elif device.total_share is not None:
         total = f"share {device.total_share:.2f} of 1.00"
         over = is_oversubscribed(device)

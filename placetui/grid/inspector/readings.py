@@ -225,7 +225,7 @@ def process_lines(flow: Flow, processes: tuple[ProcessSample, ...]) -> list[Line
         rest = by_memory[MOST_PROCESSES:]
         held = sum(process.memory or 0 for process in rest)
         pieces.append(flow.text(f"and {len(rest)} more with {gib(held)}", MUTED))
-    return flow.lines(pieces, head=(Run("held   ", MUTED),), indent=len("held   "))
+    return flow.lines(pieces, head=(Run("used   ", MUTED),), indent=len("used   "))
 
 
 def claim_lines(flow: Flow, device: DeviceSample) -> list[Line]:
@@ -237,8 +237,8 @@ def claim_lines(flow: Flow, device: DeviceSample) -> list[Line]:
             continue  # Ray itself tells it which GPU is its own: its environment need not
         words = [
             "nothing reserved" if claim.reserved is None else f"reserved {share_figure(claim.reserved)}",
-            "claimed" if claim.claimed else "not claimed",
-            "holds nothing" if held == 0 else "holds what cannot be measured" if held is None else f"holds {gib(held)}",
+            "assigned" if claim.claimed else "not assigned",
+            "uses no memory" if held == 0 else "uses an unknown amount" if held is None else f"uses {gib(held)}",
         ]
         pieces.append((*_claimant(flow, claim), *flow.text(f" {', '.join(words)}", MUTED if held == 0 else WARNING)))
     return (
@@ -283,7 +283,7 @@ def _process(flow: Flow, process: ProcessSample) -> Line:
         letter, rank = flow.pen.label(process.component, process.rank)
         return (letter, Run(f"{rank.text}{held}", TEXT), Run(pid, MUTED))
     if process.kind == "gone":
-        return (Run("gone, memory still held", ERROR), Run(held, TEXT), Run(pid, MUTED))
+        return (Run("gone, memory still in use", ERROR), Run(held, TEXT), Run(pid, MUTED))
     if process.kind == "foreign" and not process.actor:
         return (Run("outside Ray", WARNING), Run(held, TEXT), Run(pid, MUTED))
     name = process.actor or process.component or "a Ray actor"

@@ -272,7 +272,7 @@ def row_lines(flow: Flow, row: Row) -> list[Line]:
     claim = row.claim
     if claim is not None:
         books = "nothing reserved" if claim.reserved is None else f"reserved {share_figure(claim.reserved)}"
-        pieces.append(flow.text(f"{books}, {'claimed' if claim.claimed else 'not claimed'}", MUTED))
+        pieces.append(flow.text(f"{books}, {'assigned' if claim.claimed else 'not assigned'}", MUTED))
         pieces += [flow.text(text, MUTED) for text in _origin(claim)]
     lines = flow.lines(pieces, head=(*flow.text(row.who), Run("   ", TEXT)), indent=2)
     return [*lines, *(flow.sentence(row.note, MUTED, 2) if row.note else [])]

@@ -1,4 +1,4 @@
-"""Jobs that somebody launched with `placetui up`, for programs: `attach("job").group("actor").call("save")`."""
+"""The Python API for jobs launched with `placetui up`: `attach("job").group("actor").call("save")`."""
 
 from __future__ import annotations
 

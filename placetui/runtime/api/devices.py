@@ -18,7 +18,7 @@ from placetui.runtime.launch.reserve import fit, remove, reserve_planned
 from placetui.runtime.policy import Deadline
 
 RANK_UNITS = 100
-"""What a rank takes of its device in Ray's books, in 1/10000: which groups will share a device is not known before
+"""What Ray reserves of a device for a rank, in 1/10000: which groups will share a device is not known before
 they are launched, so each takes little. The device is held as a whole."""
 
 MOST_RANKS = SHARE_UNITS // RANK_UNITS
@@ -135,5 +135,5 @@ def _check_moved(demand: Demand, found: Order, nodes: Sequence[RayNode]) -> None
     if moved:
         raise NotPossible(
             f"others hold planned GPUs, so Ray gave {listing(moved, 4)}",
-            hint="end what holds them (placetui ps, placetui top), or place the group on other GPUs",
+            hint="stop what holds them (placetui ps, placetui top), or place the group on other GPUs",
         )

@@ -94,7 +94,7 @@ class WorkerGroup(RankGroup):
         return self
 
     def down(self) -> None:
-        """End the ranks, and let go of devices that no other group of the program uses."""
+        """Stop the ranks, and release devices that no other group of the program uses."""
         session, self._session = self._session, None
         if session and session.alive:
             _end(session, self.name, self.handles)

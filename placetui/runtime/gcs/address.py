@@ -46,7 +46,7 @@ def behind_url(text: str, prefix: str) -> str:
     """The head behind the address of its dashboard (`http://`) or of its client server (`ray://`); others as they are.
 
     Raises:
-        NoCluster: which head that is cannot be said.
+        NoCluster: the head behind it is unknown.
     """
     url = urlsplit(text) if "://" in text else None
     if url is None or url.scheme not in ("http", "https", "ray"):
@@ -97,7 +97,7 @@ def open_head(address: str, policy: Policy | None = None) -> Head:
 
     Raises:
         NotReady: Ray cannot be used here.
-        NoCluster: nobody answers, or somebody else.
+        NoCluster: nothing responds, or somebody else.
     """
     host, port = split_address(address)
     policy = policy or DEFAULT
@@ -106,7 +106,7 @@ def open_head(address: str, policy: Policy | None = None) -> Head:
     except socket.gaierror:
         raise NoCluster(f"there is no host `{host}`", hint="check --address") from None
     except (TimeoutError, ConnectionRefusedError, OSError) as problem:
-        said = "nobody listens" if isinstance(problem, ConnectionRefusedError) else "nobody answers"
+        said = "nothing listens" if isinstance(problem, ConnectionRefusedError) else "nothing responds"
         raise NoCluster(f"{said} at {address}", hint="check --address, and whether the head runs") from None
     head = Head(address, policy)
     try:
@@ -154,7 +154,7 @@ def _check_answer(head: Head) -> None:
         raise
     except Silent as problem:
         raise NoCluster(
-            f"what listens at {head.address} takes connections but does not answer",
+            f"the server at {head.address} accepts connections but does not respond",
             hint="if it is the head of a cluster, its gcs_server hangs or is overloaded",
         ) from problem
     except ClusterLost as problem:
@@ -170,19 +170,19 @@ def _other_listener(address: str, environment: Mapping[str, str]) -> tuple[str, 
     theirs = _speaks_tls(address)
     if theirs and not ours:
         return (
-            f"what listens at {address} speaks TLS, and RAY_USE_TLS is not set here",
+            f"the server at {address} uses TLS, and RAY_USE_TLS is not set here",
             "set RAY_USE_TLS=1, RAY_TLS_SERVER_CERT, RAY_TLS_SERVER_KEY and RAY_TLS_CA_CERT as on the cluster's nodes",
         )
     if theirs:
         return (
-            f"what listens at {address} does not accept the certificates of RAY_TLS_SERVER_CERT and RAY_TLS_CA_CERT",
+            f"the server at {address} does not accept the certificates of RAY_TLS_SERVER_CERT and RAY_TLS_CA_CERT",
             "use files that the same authority has signed as those of the cluster's nodes",
         )
     if ours:
-        return f"RAY_USE_TLS is set, but what listens at {address} does not speak TLS", "unset RAY_USE_TLS"
+        return f"RAY_USE_TLS is set, but the server at {address} does not use TLS", "unset RAY_USE_TLS"
     return (
-        f"what answers at {address} is not the head of a Ray cluster",
-        "the head's own port is meant, by default 6379: not the dashboard's, not the client server's",
+        f"the server at {address} is not the head of a Ray cluster",
+        "use the head's own port, by default 6379, not that of the dashboard or the client server",
     )
 
 

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from placetui.frameworks.cluster_facts import INTERNAL_NAMESPACES, RayJobSeen
+from placetui.observe.operations import INSTALL_RAY
 from placetui.placement.wording import listing
 from placetui.runtime.errors import ClusterLost, NotAllowed, NotReady, Silent, Unreachable, explain
 from placetui.runtime.gcs.interfaces import require
@@ -235,7 +236,7 @@ class Head:
         return {row.node_id.hex(): dict(row.resources_available) for row in reply.resources_list}
 
     def tables(self) -> Tables:
-        """All that decides what is free: nodes, actors that hold something, groups, and what is available."""
+        """Everything that decides what is free: nodes, actors with resources, groups, and available resources."""
         return Tables(self.nodes(), self.living_actors(PLACED), self.groups(), self.available())
 
     # The key-value store
@@ -345,9 +346,9 @@ def unready(problem: BaseException) -> NotReady:
     if isinstance(problem, ModuleNotFoundError) and name.partition(".")[0] in ("ray", "grpc"):
         missing = name.partition(".")[0]
         package = {"grpc": "grpcio"}.get(missing, missing)
-        hint = "pip install 'ray==THE CLUSTER’S VERSION'" if package == "ray" else f"pip install {package}"
+        hint = INSTALL_RAY if package == "ray" else f"pip install {package}"
         return NotReady(f"{package} is not installed here", hint=hint)
-    return NotReady(f"Ray cannot be used here: {problem}", hint="install Ray anew, in the cluster's version")
+    return NotReady(f"Ray cannot be used here: {problem}", hint=INSTALL_RAY)
 
 
 def find_clusters() -> list[str]:
@@ -428,7 +429,7 @@ def failed_call(address: str, problem: Any) -> ClusterLost:
     code = problem.code().name if hasattr(problem, "code") and problem.code() else type(problem).__name__
     details = (problem.details() or "") if hasattr(problem, "details") else ""
     if code == "UNAUTHENTICATED":
-        return NotAllowed(f"the cluster at {address} wants a token", hint=token_hint(os.environ))
+        return NotAllowed(f"the cluster at {address} requires a token", hint=token_hint(os.environ))
     if code == "DEADLINE_EXCEEDED":
         return Silent(f"the head of the cluster at {address} did not answer in time")
     if code == "UNAVAILABLE":

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from placetui.observe.operations import INSTALL_RAY
 from placetui.placement.environment import NAMESPACE
 from placetui.runtime.errors import ClusterError, NotReady, explain
 from placetui.runtime.gcs.client import Head, unready
@@ -81,7 +82,7 @@ def _share(address: str) -> None:
     with _LOCK:
         if others := set(_JOINED) - {address}:
             raise ClusterError(
-                f"something is still under way on the cluster at {others.pop()}", hint="wait for it, or stop it"
+                f"something is still in progress on the cluster at {others.pop()}", hint="wait for it, or stop it"
             )
         if not _JOINED:
             join(address, lambda: _init(address, NAMESPACE))
@@ -119,12 +120,12 @@ def check_versions(
         return
     hint = f"run placetui where `ray=={theirs}` is installed for Python {their_python}"
     if same_python:
-        hint = f"pip install 'ray=={theirs}'"
+        hint = INSTALL_RAY.replace("VERSION", theirs)
     elif theirs == ray and their_python.split(".")[:2] == python.split(".")[:2]:
         hint = f"{hint}, or set {MATCH_LEVEL}=minor here and on the cluster"
     raise NotReady(
-        f"the cluster at {address} runs Ray {theirs} on Python {their_python}, but here are Ray {ray} and "
-        f"Python {python}: they must be the same",
+        f"the cluster at {address} runs Ray {theirs} on Python {their_python}, but Ray {ray} and "
+        f"Python {python} are installed here: they must be the same",
         hint=hint,
     )
 

@@ -45,7 +45,7 @@ def guarded(head: Head, function: Callable[[], T]) -> T:
         elif time.monotonic() - answered > head.policy.outage:
             _LEFT.append(thread)
             raise Unreachable(
-                f"the head of the cluster at {head.address} does not answer; it was waited for {head.policy.outage:g} s"
+                f"the head of the cluster at {head.address} does not answer; waited {head.policy.outage:g} s"
             )
     if problems:
         raise problems[0]

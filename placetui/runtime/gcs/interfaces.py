@@ -143,19 +143,19 @@ def unfit(version: str, lacking: Sequence[str]) -> NotReady:
     """How to say that a Ray lacks something."""
     names = [f"`{name}`" for name in lacking[:_SHOWN]]
     more = [f"{len(lacking) - _SHOWN} more"] if len(lacking) > _SHOWN else []
-    hint = f"install Ray anew; placetui was tried with Ray {OLDEST} to {NEWEST_KNOWN}"
+    hint = f"reinstall Ray; placetui was tested with Ray {OLDEST} to {NEWEST_KNOWN}"
     if _numbers(version) > _numbers(NEWEST_KNOWN):
-        hint = f"get a newer placetui: this one was tried with Ray up to {NEWEST_KNOWN}; plans and checks need no Ray"
+        hint = f"get a newer placetui: this one was tested with Ray up to {NEWEST_KNOWN}; plans and checks need no Ray"
     elif _numbers(version) < _numbers(OLDEST):
         hint = f"placetui needs Ray {OLDEST} or newer, here and on the cluster"
-    return NotReady(f"Ray {version} is not as placetui knows it: it has no {listing([*names, *more])}", hint=hint)
+    return NotReady(f"Ray {version} lacks interfaces that placetui needs: {listing([*names, *more])}", hint=hint)
 
 
 def notice(version: str) -> str:
     """What to say about a Ray that is newer than all we know; empty if it is not."""
     if _numbers(version) <= _numbers(NEWEST_KNOWN):
         return ""
-    return f"Ray {version} is newer than {NEWEST_KNOWN}, the newest that placetui was tried with"
+    return f"Ray {version} is newer than {NEWEST_KNOWN}, the newest that placetui was tested with"
 
 
 def _numbers(version: str) -> tuple[int, ...]:

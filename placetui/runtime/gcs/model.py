@@ -120,7 +120,7 @@ class RayActor:
     """What its environment says about where it belongs; nothing else of it."""
 
     max_restarts: int = 0
-    """-1: without end."""
+    """-1: unlimited."""
 
     worker: str = ""
     """Id of its process, also after that has died."""

@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import Any
 
 from placetui.bridge.work import Work
-from placetui.observe.operations import AUTO, LOCAL
+from placetui.observe.operations import AUTO, INSTALL_RAY, LOCAL
 from placetui.runtime.errors import ClusterError, NoCluster, NotReady
 from placetui.runtime.gcs.address import open_head, resolve_address
 from placetui.runtime.gcs.client import unready
@@ -32,7 +32,7 @@ def versions(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
         return {
             "ray": None,
             "problem": str(unready(problem)),
-            "hint": "pip install ray, in the cluster's version",
+            "hint": INSTALL_RAY,
         }
     here = {"ray": str(ray.__version__), "notice": notice(ray.__version__)}
     asked = str(body["address"])

@@ -134,7 +134,7 @@ class _Reader:
         return streams
 
     def _go_on(self, ray: Any, streams: Sequence[_Stream]) -> None:
-        """Read what is new; of a process that has ended its last words, then its successor."""
+        """Read new output; after the end of a process, that of its successor."""
         now = self._look_again([one.target for one in streams])
         ended = {}
         for one, target in zip(streams, now, strict=True):
@@ -160,7 +160,7 @@ class _Reader:
         return [target_of(job, {"component": one.component, "rank": one.rank}) for one in targets]
 
     def _read(self, ray: Any, streams: Sequence[_Stream], lines: int, *, rest: bool) -> None:
-        """Report what is new, until nothing more is there now."""
+        """Report new output until there is no more."""
         waiting = list(streams)
         while waiting:
             for one, found in self._ask(ray, waiting, lines, rest):

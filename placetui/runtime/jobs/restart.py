@@ -79,7 +79,7 @@ def _make_again(head: Head, job: JobStatus, target: RankTarget, deadline: Deadli
     record = job.record
     made = rank_spec.find(head, record, target.component, target.rank)
     if made is None:
-        raise NotPossible(f"nothing was kept of what {target} is made from", hint=_ANEW)
+        raise NotPossible(f"the launch data of {target} is not stored", hint=_ANEW)
     if made.hidden and target.actor:
         made = made.with_variables(head.variables_of(target.actor.id, made.hidden))
     nodes = head.nodes()

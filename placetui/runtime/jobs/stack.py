@@ -43,7 +43,7 @@ def _read(head: Head, target: RankTarget, work: Work) -> Mapping[str, Any]:
             raise ClusterError(f"the stacks of {target} cannot be read: {explain(problem)}") from problem
     if "problem" in found:
         raise NotPossible(
-            f"where {target} is cannot be said: {found['problem']}",
+            f"the stacks of {target} cannot be read: {found['problem']}",
             hint="pip install py-spy on the nodes of the cluster",
         )
     return {"address": head.address, "component": target.component, "rank": target.rank, **found}

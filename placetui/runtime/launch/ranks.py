@@ -133,7 +133,7 @@ class Launcher:
     ) -> None:
         """Keep what everybody is made from: before a worker is built that may have to be built again."""
         for needs in ranks:
-            self._deadline.check(lambda: "what the ranks are made from is being stored")
+            self._deadline.check(lambda: "storing the launch data of the ranks")
             greeting = self._greetings[needs.component, needs.rank]
             made = self._made[needs.component, needs.rank]
             master = {name: greeting[name] for name in ("master_addr", "master_port")}

@@ -58,7 +58,7 @@ class Request:
     """Whether to start also on GPUs that others use without having reserved them."""
 
     def asks(self, about: str) -> bool:
-        """Whether somebody is there to answer; who can be asked about moved ranks is also asked about used GPUs."""
+        """Whether a person can answer questions, about moved ranks and about used GPUs."""
         return not self.dry_run and ("moved" if about == "used" else about) in self.ask
 
     @classmethod

@@ -62,7 +62,7 @@ def fit(
     why = "the plan does not fit" if impossible else "the cluster is busy"
     raise NotPossible(
         f"{why}: {'; '.join(one.sentence() for one in impossible or short)}",
-        hint="plan for what there is" if impossible else "wait for them, or end what holds it",
+        hint="plan for what there is" if impossible else "wait for them, or stop what holds it",
         shortages=[one.to_dict() for one in short],
     )
 

@@ -195,7 +195,7 @@ class _Up:
         # An embedded cluster has GPUs in name only.
         used: list[UsedGpu] = []
         if look and not self._request.on_used_gpus:
-            deadline = Deadline(self._work, head.policy.node_ranks, hint="--on-used-gpus does not look at them")
+            deadline = Deadline(self._work, head.policy.node_ranks, hint="ignored because of --on-used-gpus")
             used = UseCheck(ray, head, demand, match.nodes, tables).run(deadline)
         expected = feasibility.expected_slots(demand, match.nodes, tables)
         self._say(
@@ -332,7 +332,7 @@ class _Up:
         except ClusterError as problem:
             said, kind = f"{reason}; and it could not be rolled back: {problem}", ClusterError
             if isinstance(reason, ClusterLost):
-                said, kind = f"{reason}; what was begun could not be taken back", ClusterLost
+                said, kind = f"{reason}; it could not be rolled back", ClusterLost
             raise kind(said, hint=f"placetui down {record.job}") from reason
 
 

@@ -1,4 +1,4 @@
-"""Who uses the GPUs that a job would get: Ray's books do not know of processes that reserve nothing."""
+"""Who uses the GPUs that a job would get: Ray does not know processes that reserve nothing."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def refuse_used(used: Sequence[UsedGpu]) -> NotPossible:
     more = f"; and {len(used) - 8} more" if len(used) > 8 else ""
     return NotPossible(
         f"planned GPUs are in use: {'; '.join(one.sentence() for one in used[:8])}{more}",
-        hint="plan for other GPUs or end what uses them; --on-used-gpus starts the job there all the same",
+        hint="plan for other GPUs or stop what uses them; --on-used-gpus starts the job there anyway",
         used=[one.to_dict() for one in used],
     )
 

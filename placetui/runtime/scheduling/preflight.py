@@ -82,7 +82,7 @@ def _plan(document: Document, body: Mapping[str, Any], nodes: Sequence[RayNode])
 
 
 def _used(head: Head, plan: Plan, matched: Sequence[RayNode], picture: ClusterPicture, work: Work) -> Iterator[Note]:
-    """GPUs of the plan that somebody uses, whatever Ray's books say: NVML is read by a small task on each node."""
+    """GPUs of the plan in use, reserved in Ray or not: a small task on each node reads NVML."""
     wanted = demand_of(plan)
     if not wanted.bundles or len(plan.nodes) > len(matched):
         return
@@ -94,7 +94,7 @@ def _used(head: Head, plan: Plan, matched: Sequence[RayNode], picture: ClusterPi
         yield Note(f"who uses the GPUs could not be read: {problem}", problem.hint)
         return
     for one in used:
-        yield Note(one.sentence(), "end what uses it, or plan for other GPUs")
+        yield Note(one.sentence(), "stop what uses it, or plan for other GPUs")
 
 
 def planned(node: RayNode) -> Node:

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Latest(Generic[T]):
-    """The last value that was got. Whoever asks waits as long as he likes, and no fetch is begun beside another one.
+    """The last fetched value. Callers choose how long they wait, and only one fetch runs at a time.
 
     Used by one thread; `fetch` runs in another.
     """

@@ -224,7 +224,7 @@ class RayObserver:
         return Observation(time.time(), "nvml", (node,))
 
     def close(self) -> None:
-        """Let go of the cluster."""
+        """Disconnect from the cluster."""
         self._reader.close()
         if self._samplers is not None:
             self._samplers.close()
@@ -255,9 +255,9 @@ class RayObserver:
         if self._samplers is None or not (self._samplers.here or self._samplers.joining):
             self._session = self._reader.session
         elif self._reader.head is not None and self._reader.session != self._session:
-            raise SystemExit("the cluster was started anew")
+            raise SystemExit("the cluster was restarted")
         elif self._samplers.here and all(node.id != self._samplers.here for node in seen.tables.nodes):
-            # Also when the cluster was started anew between two readings, which nobody noticed.
+            # Also when the cluster was restarted between two readings, which nobody noticed.
             raise SystemExit("the node that this process had joined is gone")
         elif self.status.link != "connected" and self._tables.age() >= DRIVER_GRACE:
             raise SystemExit(f"{self.status.message}: nothing can be read from here")

@@ -146,7 +146,7 @@ class SampledNode:
     actor: Any = None
     made_at: float = 0.0
     call: Any = None
-    """What is under way."""
+    """What is in progress."""
 
     asked_at: float = 0.0
     reading: Reading | None = None

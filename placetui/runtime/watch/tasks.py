@@ -106,7 +106,7 @@ class Tasks:
 
     def _ask(self) -> None:
         answers = workers_of(self._wanted)
-        # Whole, since it is read by another thread meanwhile. Who does not answer is as he was.
+        # Replaced as a whole, because another thread reads it. Nodes that do not answer keep their last state.
         self._workers = {**self._workers, **{name: {one.pid: one for one in said} for name, said in answers.items()}}
 
     def _worker(self, node: RayNode, fact: ProcessFact) -> RayWorker | None:

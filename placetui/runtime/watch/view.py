@@ -188,7 +188,7 @@ def _why_pending(seen: Seen, record: Record) -> str:
     at_work = [not one.abandoned for one in groups if one.state != "REMOVED"]
     if any(at_work) if at_work else seen.time < record.created + GROUP_GRACE:
         return ""
-    return "its launch has ended before it came up: down, then up"
+    return "its launch ended before it started: down, then up"
 
 
 def group_states(

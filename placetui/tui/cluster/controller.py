@@ -283,17 +283,17 @@ class ClusterController:
         return self.job or (self.seen.job if self.seen is not None else "")
 
     def pause(self) -> None:
-        """Pause the live picture, or continue it."""
+        """Pause or continue live values."""
         if source := self._has_source():
             source.set_paused(not source.paused)
             self.say()
 
     def faster(self) -> None:
-        """Look at the cluster more often."""
+        """Sample the cluster more often."""
         self._change_interval(0.5)
 
     def slower(self) -> None:
-        """Look at the cluster less often."""
+        """Sample the cluster less often."""
         self._change_interval(2)
 
     def _change_interval(self, factor: float) -> None:
@@ -303,7 +303,7 @@ class ClusterController:
 
     def _has_source(self) -> ClusterSource | None:
         if self.source is None:
-            self.notify("there is no live picture: no cluster is attached")
+            self.notify("no live values: no cluster is attached")
         return self.source
 
     def request(self, kind: str, *, timeout: float = 60.0, **body: Any) -> ClusterRequest:
@@ -346,19 +346,19 @@ class ClusterController:
 
     @flow
     async def keep(self) -> None:
-        """Save the cluster as it is as a placement file."""
+        """Save the running cluster as a placement file."""
         from placetui.observe.recording.reader import clock
         from placetui.tui.dialogs.ask import AskScreen
 
         seen = self.app.main.picture.observation if self.app.main is not None else None
         if seen is None:
-            self.notify("there is no live picture to save: no cluster is attached")
+            self.notify("nothing to save: no cluster is attached")
             return
         text, left_out = await in_thread(
             lambda: saved_text(seen, f"The cluster as seen at {clock(seen.time)}."), "save"
         )
-        notes = [f"It cannot say all of it: {'; '.join(left_out)}."] if left_out else []
-        question = "\n".join(["A placement file of who is on which GPU now.", *notes, "A new file:"])
+        notes = [f"A file cannot express everything: {'; '.join(left_out)}."] if left_out else []
+        question = "\n".join(["A placement file of the processes that run now.", *notes, "A new file:"])
         name = await self.app.push_screen_wait(AskScreen("save the cluster as it is", question, PICTURE))
         if name is not None:
             self.app.write_new(name, text)

@@ -109,7 +109,7 @@ def session_of(name: str, told: Mapping[str, Any], seen: Observation | None = No
     plan = plan_from_dict(recorded, nodes)
     plan = replace(plan, topology_source="ray")
     text = f"# The plan of job {name} as recorded at launch.\n# Its file"
-    text += f" {json.dumps(file)} is not here, or says something else by now.\n" if file else " is not known.\n"
+    text += f" {json.dumps(file)} is not on this machine or has changed.\n" if file else " is not known.\n"
     return Session(file or name, Document(text, file or name), plan, (), plan_request, plan_request, recorded=True)
 
 

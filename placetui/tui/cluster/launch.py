@@ -107,7 +107,7 @@ class Launch:
 
     @property
     def under_way(self) -> bool:
-        """Whether it can be taken back: on a cluster that stays, a job that is ready needs no launch any more."""
+        """Whether it can be rolled back: on a lasting cluster, a job that is ready is independent of its launch."""
         return self.outcome is None and (self.local or not self.ready)
 
     @property
@@ -190,11 +190,11 @@ class Launch:
 
     @property
     def words(self) -> str:
-        """How far it is, for the top line."""
+        """Progress, for the top line."""
         if self.question:
             return f"{self.job}: asks"
         if self.cancelled:
-            return f"{self.job}: taking back"
+            return f"{self.job}: rolling back"
         if self.ready:
             return f"{self.job}: running"
         if self.step == "launch":
@@ -204,7 +204,7 @@ class Launch:
         return f"{self.job}: {_DOING.get(following, following)}"
 
     def progress(self) -> Iterator[tuple[str, str, bool]]:
-        """Each step that was reached: its name, what is known of it, and whether it is done."""
+        """Each step reached so far: its name, its details, and whether it is done."""
         for name in STEPS:
             if name == "launch" and self.step in ("launch", "ready"):
                 parts = ", ".join(f"{one} {self.alive(one)}/{len(states)}" for one, states in self._states.items())

@@ -38,7 +38,7 @@ class LaunchController:
 
     @property
     def under_way(self) -> bool:
-        """Whether a launch is on its way, or being taken back."""
+        """Whether a launch is in progress, or being rolled back."""
         launch = self.launched
         return launch is not None and launch.under_way and (launch.cancelled or not launch.ready)
 
@@ -173,7 +173,7 @@ class LaunchController:
     def _report_failure(self, launch: Launch, failure: Failure) -> None:
         if failure.interrupted:
             if launch.confirmed:
-                ended = "was taken down" if launch.ready else "was cancelled, and everything was taken back"
+                ended = "was stopped" if launch.ready else "was cancelled, and everything was rolled back"
                 self.cluster.notify(f"job {launch.job} {ended}")
             return
         component, rank = failure.details.get("component"), failure.details.get("rank")
@@ -250,8 +250,8 @@ class LaunchController:
         if launch.confirmed and not launch.cancelled:
             what = f"The job {launch.job} runs on the embedded cluster, which ends with the dashboard."
             if not launch.ready:
-                what = f"The launch of {launch.job} is under way."
-            answers = [Answer("stay", "stay", key="s"), Answer("end", "take it down, then leave", key="ctrl+t")]
+                what = f"The launch of {launch.job} is in progress."
+            answers = [Answer("stay", "stay", key="s"), Answer("end", "stop it, then quit", key="ctrl+t")]
             ask = ChooseScreen("leave", answers, clean(what, self.cluster.options.ascii))
             if await self.app.push_screen_wait(ask) != "end":
                 self.hurried = False

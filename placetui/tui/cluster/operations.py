@@ -94,7 +94,7 @@ class JobOperations:
         if self._fits_open_file(outcome["job"]):
             self.cluster.job = job
             self.cluster.connect()
-            self.cluster.notify(f"looking at job {job}")
+            self.cluster.notify(f"following job {job}")
             return
         seen = self.cluster.seen
         try:
@@ -110,8 +110,8 @@ class JobOperations:
             if session.pictured:
                 self.cluster.connect(session.plan)
         if session.recorded:
-            self.cluster.notify("its file is not here, or says something else by now: this is its record")
-        self.cluster.notify(f"looking at job {job}")
+            self.cluster.notify("its file is not here or has changed; this is the recorded plan")
+        self.cluster.notify(f"following job {job}")
 
     def _fits_open_file(self, told: Mapping[str, Any]) -> bool:
         """Whether a job that placetui did not launch has components of the file that is open."""
@@ -198,14 +198,14 @@ class JobOperations:
     @flow
     async def kill_rank(self) -> None:
         """Kill the selected rank."""
-        means = "is killed; it comes back only if the file allows restarts."
+        means = "is killed. Ray restarts it only if the file allows restarts."
         if (rank := await self._confirmed_rank("kill", means)) is not None:
             self._report(await self.kill(rank.component, rank.rank), f"kill {rank}", f"killed {rank}")
 
     @flow
     async def restart_rank(self) -> None:
         """Restart the selected rank."""
-        means = "ends and starts anew in its place; what it holds in memory is lost."
+        means = "is stopped and started again on the same devices. What it has in memory is lost."
         if (rank := await self._confirmed_rank("restart", means)) is not None:
             self._report(await self.restart(rank.component, rank.rank), f"restart {rank}", f"restarted {rank}")
 

@@ -31,7 +31,7 @@ class ClusterRequest:
     # What the operation reports, from its own thread
 
     def told(self, step: Mapping[str, Any]) -> None:
-        """How far it is."""
+        """Report a step."""
         self._put((step, None))
 
     def finished(self, outcome: Outcome) -> None:

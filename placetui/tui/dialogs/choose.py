@@ -123,7 +123,7 @@ class ChooseScreen(Dialog[str | None]):
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self._title)
             if self._shifted:
-                box.border_subtitle = f"enter chooses, shift and its letter: {self._shifted}, escape goes back"
+                box.border_subtitle = f"enter: choose · shift+letter: {self._shifted} · escape: cancel"
             if self._question:
                 yield Static(Content(self._question))
             yield AnswerList(self._answers, shifted=bool(self._shifted))

@@ -31,7 +31,7 @@ class ConfirmScreen(Dialog[bool]):
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self._title)
             yield Static(Content(self._question))
-            yield Static(Content(f"Type {self._word} and enter to do it."))
+            yield Static(Content(f"Type {self._word} and press enter to confirm."))
             yield Input(compact=True)
             yield Static(id="confirm-says", classes="muted", markup=False)
 
@@ -47,4 +47,4 @@ class ConfirmScreen(Dialog[bool]):
         if event.value.strip() == self._word:
             self.dismiss(True)
         else:
-            self.query_one("#confirm-says", Static).update(f"that is not {self._word}: nothing was done")
+            self.query_one("#confirm-says", Static).update(f"that is not {self._word}; nothing was done")

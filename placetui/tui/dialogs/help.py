@@ -19,7 +19,7 @@ from placetui.tui.dialogs.dialog import Dialog
 EVERYWHERE = (
     ("ctrl+p", "Find a command by its name."),
     ("tab", "Move between the panels."),
-    ("click", "Look at a device; twice: go to its rule. On a key in the bottom line: press it."),
+    ("click", "Select a device; double-click: go to its rule. On a key in the footer: press it."),
     ("drag", "Select devices."),
     ("wheel", "Scroll; with shift sideways."),
 )

@@ -1,4 +1,4 @@
-"""The launch screen: what will start where, how far it is, and what went wrong."""
+"""The launch screen: what will start where, the progress, and what went wrong."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class LaunchScreen(Dialog[str | None]):
         if launch.question == "used":
             return [Answer(NO, "do not launch", key="n"), Answer(YES, "launch on used GPUs", key="ctrl+l")]
         if launch.under_way and not launch.cancelled:
-            cancel = "take the job and its cluster down" if launch.ready else "cancel, and take back what was begun"
+            cancel = "stop the job and its cluster" if launch.ready else "cancel and roll back"
             return [Answer(BACK, "back to the grid; it continues", key="b"), Answer(NO, cancel, key="ctrl+x")]
         label = "back to the grid" if launch.under_way or isinstance(launch.outcome, Failure) else "close"
         return [Answer(BACK, label, key="b")]
@@ -160,7 +160,7 @@ def _lines(launch: Launch, ascii: bool) -> Iterator[Text | Table]:
         yield from _failure(launch, outcome, ascii)
         return
     if launch.under_way and not launch.question and not launch.ready:
-        words = "taking everything back" if launch.cancelled else launch.next_words
+        words = "rolling back" if launch.cancelled else launch.next_words
         yield Text(f"{doing} {clean(words, ascii)}")
     if launch.question == "moved":
         yield Text()
@@ -188,7 +188,7 @@ def _preflight(found: Mapping[str, Any], done: str, ascii: bool) -> Iterator[Tab
 
 def _failure(launch: Launch, failure: Failure, ascii: bool) -> Iterator[Text | Table]:
     if failure.interrupted:
-        yield Text("It was cancelled, and everything was taken back." if launch.confirmed else "It was cancelled.")
+        yield Text("It was cancelled, and everything was rolled back." if launch.confirmed else "It was cancelled.")
         return
     yield Text()
     yield Text(clean(plain(failure.message), ascii), "bold")
@@ -199,7 +199,7 @@ def _failure(launch: Launch, failure: Failure, ascii: bool) -> Iterator[Text | T
     if hint := failure.hint:
         yield _hanging("hint: ", clean(plain(hint), ascii))
     if not failure.details.get("lost") and not launch.dry_run:
-        yield Text("Everything was taken back." if launch.confirmed else "Nothing was started.")
+        yield Text("Everything was rolled back." if launch.confirmed else "Nothing was started.")
 
 
 def _ranks(launch: Launch) -> Iterator[tuple[str, ...]]:

@@ -43,5 +43,5 @@ class LeavingScreen(Dialog[None]):
             self.dismiss()
             return
         cluster = " and its embedded cluster" if self._launch.local else ""
-        words = f"taking down {self._launch.job}{cluster}, {time.monotonic() - self._since:.0f} s so far"
+        words = f"stopping {self._launch.job}{cluster}, {time.monotonic() - self._since:.0f} s so far"
         self.query_one("#leaving-says", Static).update(clean(words, self._ascii))

@@ -76,7 +76,7 @@ class RankLogScreen(LogScreen):
         self._begin = begin
 
     def on_mount(self) -> None:
-        self.say("what it writes comes here")
+        self.say("waiting for output")
         self._follow()
 
     @work
@@ -90,7 +90,7 @@ class RankLogScreen(LogScreen):
         if isinstance(request.outcome, Failure):
             self.say(failure_words(request.outcome))
         else:
-            self.say("the rank has ended: this is all of it")
+            self.say("the rank has ended; this is the whole log")
 
     def _take(self, step: Mapping[str, Any]) -> None:
         lines = step.get("lines")
@@ -119,7 +119,7 @@ class ChildLogScreen(LogScreen):
     def _look(self) -> None:
         path = self._find()
         if path is None:
-            self.say("nothing was asked of a cluster yet")
+            self.say("no cluster was contacted yet")
             return
         if path != self._path:
             self._path, self._read, self._rest = path, 0, ""

@@ -102,7 +102,7 @@ class NewFileScreen(Dialog[NewFile | None]):
         if isinstance(text, Refusal):
             self.notify(f"{text.reason}; {text.hint}" if text.hint else text.reason, severity="warning", markup=False)
         elif not file or os.path.lexists(os.path.expanduser(file)):
-            self.notify(f"{file or 'nothing'} is there already: choose another name", severity="warning", markup=False)
+            self.notify(f"{file or 'nothing'} already exists; choose another name", severity="warning", markup=False)
             self.query_one("#file", Input).focus()
         else:
             self.dismiss(NewFile(os.path.expanduser(file), text))

@@ -1,4 +1,4 @@
-"""What is shown until a cluster is seen for the first time."""
+"""Shown until the first observation of a cluster arrives."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class WaitingScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = "the cluster as it is"
-            yield Static(Content("waiting for the first look at the cluster …"), id="waiting")
-            yield Static(Content("o opens a file instead, q leaves"), classes="muted")
+            yield Static(Content("waiting for the first values of the cluster …"), id="waiting")
+            yield Static(Content("o: open a file instead · q: quit"), classes="muted")
 
     def say(self, status: Status) -> None:
         """How the link is."""

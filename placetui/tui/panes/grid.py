@@ -32,13 +32,13 @@ from placetui.tui.widgets.content import changed_columns
 NO_HITS = Hits("")
 
 HIGHLIGHT = 1.0
-"""Seconds for which what has just changed stands out."""
+"""Seconds for which a change is highlighted."""
 
 EMPHASES = ("changed", "hit", "highlight", "selected", "mate", "hover", "cursor", "cursor-mark")
 """Highlights, weakest first; later ones cover earlier ones."""
 
 Emphasis: TypeAlias = tuple[int, int, str, str]
-"""First column, column after the last, what stands out there, and signs to show in place of what is there."""
+"""First column, column after the last, the highlight there, and marks to show instead of the content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class GridPane(ScrollView, can_focus=True):
         self.look = look
 
     def watch_look(self, before: GridLook, after: GridLook) -> None:
-        """Draw anew if other nodes are shown, or in another way; else only what stands out changes."""
+        """Redraw if other nodes are shown, or in another way; else only the highlight changes."""
         shown = [
             (look.density, look.metric, look.order, look.narrowed, look.narrowed and look.hits)
             for look in (before, after)
@@ -466,7 +466,7 @@ class GridPane(ScrollView, can_focus=True):
             self.look = replace(self.look, density=DENSITIES[position])
 
     def next_metric(self) -> None:
-        """Colour the heat wall by the next value."""
+        """Colour the heat map by the next value."""
         metric = METRICS[(METRICS.index(self.look.metric) + 1) % len(METRICS)]
         self.look = replace(self.look, metric=metric)
 
@@ -493,7 +493,7 @@ class GridPane(ScrollView, can_focus=True):
     # Finding
 
     def begin_find(self) -> str:
-        """What the find field begins with; what was found before is kept in mind."""
+        """The initial text of the find field; previous hits are kept."""
         self._found_before = self.look.hits, self.look.at
         return ""
 

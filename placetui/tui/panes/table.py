@@ -44,9 +44,9 @@ EXAMPLES: dict[TableName, str] = {
     "events": "kind:rank_died, component:actor, node:3 …",
 }
 NOTHING: dict[TableName, str] = {
-    "processes": "nobody is on any GPU",
+    "processes": "no process is on any GPU",
     "ranks": "there are no ranks",
-    "drift": "no drift: what is seen is what is planned",
+    "drift": "no drift: the cluster matches the plan",
     "groups": "there are no placement groups",
     "events": "nothing has happened since the dashboard was started",
 }
@@ -150,7 +150,7 @@ class TablePane(ScrollView, can_focus=True):
         return self.looking[self.table]
 
     def _rows(self, picture: LivePicture) -> tuple[list[Any], int]:
-        """What is to be shown, and how much there is in all."""
+        """The rows to show, and the total number."""
         matches = self._looking.filter.matches
         observation = picture.observation
         if self.table == "events":
@@ -199,7 +199,7 @@ class TablePane(ScrollView, can_focus=True):
     def _nothing(self, total: int) -> str:
         assert self.picture is not None
         if self.picture.observation is None and not total:
-            return "there is no live picture: no cluster is attached"
+            return "no live values: no cluster is attached"
         if total:
             return f"nothing matches {self._looking.filter.text}; escape: clear the filter"
         if self.table == "drift" and self.picture.session.pictured:

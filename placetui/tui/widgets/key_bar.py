@@ -58,7 +58,7 @@ class KeyBar(Widget):
         self._ascii = ascii
 
     def _entries(self) -> Iterator[tuple[int, KeyHint]]:
-        """Keys and where they stand, as far as there is room; what does not fit is dropped from the right."""
+        """Keys and their positions, as far as there is room; the rightmost are dropped first."""
         *shown, last = self.hints or list(self._of_view())
         x = cell_len(self.chip.text) + 3 if self.chip.text else 0
         end = self.size.width - last.width + 1

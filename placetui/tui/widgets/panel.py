@@ -168,7 +168,7 @@ class ListPanel(Panel, can_focus=True):
         return None
 
     def line_style(self, y: int) -> RichStyle:
-        """The entry under the cursor stands out while the panel has the focus."""
+        """The entry under the cursor is highlighted while the panel has the focus."""
         if not self.has_focus or not self._entries or self.entry_at(y) is not self._entries[self._cursor]:
             return RichStyle.null()
         return RichStyle(bgcolor=self.get_component_rich_style("list-panel--cursor").bgcolor, bold=True)

@@ -83,7 +83,7 @@ class ComponentsPanel(PlanPanel):
 
 
 class ProblemsPanel(PlanPanel):
-    """What is wrong; during a launch, who is waited for."""
+    """Problems; during a launch, the ranks it waits for."""
 
     launch: reactive[Launch | None] = reactive(None, repaint=False, init=False, always_update=True)
 

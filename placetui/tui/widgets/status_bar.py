@@ -1,4 +1,4 @@
-"""The top line: what is open, what it is drawn on, what is wrong with it, and the totals of the cluster."""
+"""The top line: the file, its topology, its problems, and the totals of the cluster."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Part(NamedTuple):
 
 
 class StatusBar(Bar):
-    """One line; what does not fit is left out, the least telling first."""
+    """One line; the least important parts are dropped if they do not fit."""
 
     status: reactive[TopLine] = reactive(TopLine(), repaint=False)
 

@@ -79,7 +79,7 @@ def test_unknown_arguments_are_kept_with_all_their_values() -> None:
 def test_slips_are_noticed() -> None:
     command = read_command(["--actor-num-gpu-per-node", "8", "--lr", "1e-6"])
     assert command.notes == (
-        "--actor-num-gpu-per-node is not known to slime, which drops it in silence; "
+        "--actor-num-gpu-per-node is not known to slime, which ignores it silently; "
         "did you mean --actor-num-gpus-per-node?",
     )
 

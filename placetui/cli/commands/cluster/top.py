@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--events",
         action="store_true",
-        help="print what happens, a line each: lost ranks and nodes, drift, alerts, jobs",
+        help="print events, one per line: lost ranks and nodes, drift, alerts, jobs",
     )
     parser.add_argument("--interval", type=_interval, default=1.0, metavar="S", help="seconds per sample; default 1")
     parser.add_argument("--record", metavar="F", help="also record to a new file, for --replay")
@@ -548,8 +548,8 @@ def _rows(device: DeviceSample) -> Iterator[tuple[str, ...]]:
     seen = {process.actor_id for process in device.processes}
     for claim in device.claims:
         if claim.actor_id not in seen:
-            part = "claims it" if claim.reserved is None else f"has {claim.reserved:g} of it"
-            held = "what it holds is not known" if device.is_unread else "holds nothing"
+            part = "assigned" if claim.reserved is None else f"reserved {claim.reserved:g}"
+            held = "memory unknown" if device.is_unread else "uses no memory"
             if claim.state not in (None, "alive"):
                 part, held = str(claim.state), f"by {claim.device_from}"
             yield str(device.gpu_id), str(claim.pid or ""), "", "-", f"{_title(claim)}  ({part}, {held})"
