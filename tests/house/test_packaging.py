@@ -146,7 +146,7 @@ def installers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_ways_to_install_in_the_readme(way: str, built: Built, installers: Path, tmp_path: Path) -> None:
     """As the README has them, with the wheel in the place of the checkout and with all dependencies."""
     told = (ROOT / "README.md").read_text(encoding="utf-8")
-    command = [installers / "placetui"]
+    command: list[str | Path] = [installers / "placetui"]
     surroundings = dict(os.environ, PIPX_HOME=str(tmp_path / "pipx"), PIPX_BIN_DIR=str(tmp_path / "bin"))
     surroundings |= {"UV_CACHE_DIR": str(tmp_path / "cache"), "PATH": f"{installers}{os.pathsep}{os.environ['PATH']}"}
 
