@@ -205,7 +205,7 @@ def test_what_cannot_be_placed(strategy: type[PlacementStrategy], arguments: dic
 def test_what_is_said_of_nothing_and_of_one_group() -> None:
     with pytest.raises(PlacementError, match="one of the processes has no device"):
         FlexiblePlacementStrategy([[0], []]).get_placement(FOUR)
-    with pytest.raises(PlacementError, match="node 1 does not exist: `cluster` holds 1 node"):
+    with pytest.raises(PlacementError, match="node 1 does not exist: cluster holds 1 node"):
         NodePlacementStrategy([1]).get_placement(FOUR)
 
 

@@ -12,6 +12,7 @@ from textual.widgets import Input
 from placetui.document import PlanRequest
 from placetui.observe.model import NodeSample
 from placetui.placement.topology import Node
+from placetui.placement.wording import plain
 from placetui.tui import app as app_module
 from placetui.tui.dialogs.choose import ChooseScreen
 from placetui.tui.dialogs.launch import LaunchScreen
@@ -93,7 +94,7 @@ async def test_a_broken_file_says_so_in_a_small_terminal(desk: Desk) -> None:
         await seat.until(lambda: seat.main.view == "file")
         problem = seat.session.problems[0]
         assert seat.yaml.cursor_location[0] + 1 == problem.line
-        await seat.sees(f"error[{problem.rule}]", problem.message[:30])
+        await seat.sees(f"error[{problem.rule}]", plain(problem.message)[:30])
 
 
 async def test_the_error_count_leads_to_the_errors(desk: Desk) -> None:
