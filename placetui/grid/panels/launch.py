@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
 from typing import Literal, NamedTuple, TypeAlias
 
 from placetui.grid.look.style import FAINT, MUTED, NAME, OK, TEXT, WARNING, WHITE, Line, LineBuilder, Run, Style
@@ -13,6 +14,15 @@ from placetui.placement.wording import ranges
 
 SLOW = 15.0
 """Seconds in one state after which a rank is called slow."""
+
+INDENT = len("✓ connect  ")
+"""Columns before what is known of a step."""
+
+MOST_LINES = 3
+"""For what is known of a step."""
+
+LEAST_GAP, MOST_GAP = 6, 12
+"""Columns between steps: with fewer than these there is no room for words below them; more look torn apart."""
 
 Progress: TypeAlias = Literal["done", "doing", "todo"]
 
@@ -35,24 +45,56 @@ class WaitedFor(NamedTuple):
     """For how long the one that takes longest has been in that state."""
 
 
-def step_lines(pen: Pen, steps: Sequence[LaunchStep], width: int) -> list[Line]:
-    """`✓ connect ── ✓ match ── …`; below what is known of each, where there is room."""
+def step_lines(pen: Pen, steps: Sequence[LaunchStep], width: int, *, listed: bool = False) -> list[Line]:
+    """`✓ connect ── ✓ match ── …`; below what is known of each, where there is room.
+
+    Args:
+        pen: Draws them.
+        steps: All of the launch.
+        width: Columns there are.
+        listed: Whether what is known is needed in full: those steps take lines of their own.
+    """
+    known = [one for one in steps if listed and one.words]
+    lines = [line for step in known for line in _listed(pen, step, width)]
+    return lines + _track(pen, [one for one in steps if one not in known], width)
+
+
+def _sign(pen: Pen, progress: Progress) -> tuple[str, Style]:
     done, doing, todo = ("+", ">", "o") if pen.ascii else ("✓", pen.glyphs.states["starting"], "○")
-    signs = {"done": (done, OK), "doing": (doing, WHITE), "todo": (todo, FAINT)}
-    pitch = max(len("connect") + 3, width // max(1, len(steps)))
-    first, second = LineBuilder.empty(), LineBuilder.empty()
+    return {"done": (done, OK), "doing": (doing, WHITE), "todo": (todo, FAINT)}[progress]
+
+
+def _listed(pen: Pen, step: LaunchStep, width: int) -> Iterator[Line]:
+    """`✓ match    node 0 = …`, on as many lines as that takes, up to some."""
+    sign, style = _sign(pen, step.progress)
+    words = wrap(pen.clean(step.words), max(10, width - INDENT), max_lines=MOST_LINES, placeholder=" ...")
+    for number, text in enumerate(words):
+        line = LineBuilder.empty()
+        if number == 0:
+            line.put(0, f"{sign} ", style)
+            line.add(step.name, NAME)
+        line.put(INDENT, pen.cut(text, width - INDENT), TEXT)
+        yield tuple(line.runs)
+
+
+def _track(pen: Pen, steps: Sequence[LaunchStep], width: int) -> list[Line]:
+    """Steps beside each other."""
+    needed = sum(len(one.name) + 2 for one in steps)
+    gap = min(MOST_GAP, max(1, (width - needed) // max(1, len(steps) - 1)))
+    first, second, x = LineBuilder.empty(), LineBuilder.empty(), 0
     for place, step in enumerate(steps):
-        x, (sign, style) = place * pitch, signs[step.progress]
         if x + len(step.name) + 2 > width:
             break
+        sign, style = _sign(pen, step.progress)
         first.put(x, f"{sign} ", style)
         first.add(step.name, FAINT if step.progress == "todo" else NAME)
-        rest = pitch - len(step.name) - 4
-        if rest > 0 and place + 1 < len(steps):
-            first.add(f" {pen.glyphs.rest * rest} ", OK if step.progress == "done" else Style("track"))
-        if step.words:
-            second.put(x + 2, pen.cut(pen.clean(step.words), pitch - 3), MUTED)
-    return [tuple(first.runs), tuple(second.runs)]
+        if gap > 2 and place + 1 < len(steps):
+            first.add(f" {pen.glyphs.rest * (gap - 2)} ", OK if step.progress == "done" else Style("track"))
+        room = len(step.name) + gap - 1
+        if step.words and gap >= LEAST_GAP:
+            second.put(x + 2, pen.cut(pen.clean(step.words), room), MUTED)
+        x += len(step.name) + 2 + gap
+    return [tuple(one.runs) for one in (first, second) if one.runs]
 
 
 def rank_bar(pen: Pen, alive: Mapping[str, int], total: int, width: int) -> Line:

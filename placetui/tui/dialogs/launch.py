@@ -95,7 +95,9 @@ class LaunchScreen(Dialog[str | None]):
         steps = launch.steps
         doing = next((number for number, one in enumerate(steps, 1) if one.progress == "doing"), len(steps))
         panel.border_title = title_of("Steps", None, f"{doing} of {len(steps)}")
-        lines = step_lines(pen, steps, width)
+        # While ranks start, they matter; before a decision and after a failure, what is known does.
+        starting = launch.confirmed and launch.under_way and not launch.question
+        lines = step_lines(pen, steps, width, listed=not starting)
         if launch.confirmed and launch.size:
             lines += [(), rank_bar(pen, launch.alive_by_component, launch.size, width)]
             lines += waiting_lines(pen, launch.waiting, width, MOST_WAITING)
@@ -145,10 +147,7 @@ def _hanging(head: str, words: str) -> Table:
 
 
 def _lines(launch: Launch, ascii: bool) -> Iterator[Text | Table]:
-    done, doing = ("+", "-") if ascii else ("✔", "…")
-    listed = () if launch.confirmed and launch.under_way and not launch.question else launch.progress()
-    for name, words, finished in listed:
-        yield _hanging(f"{done if finished else doing} {name:<8}", clean(words, ascii))
+    done, doing = ("+", "-") if ascii else ("✓", "…")
     for warning in launch.told.get("match", {}).get("warnings", ()):
         yield _hanging("! warning: ", clean(str(warning), ascii))
     if launch.preflight is not None and not launch.confirmed:
