@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.runtime.conftest import TestCluster
 
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 Write = Callable[..., Path]
 
@@ -45,7 +45,6 @@ def test_it_is_small(nowhere: TestCluster, write: Write) -> None:
     assert "4 nodes and 64 ranks at most" in done.err
 
 
-@pytest.mark.slow
 def test_nothing_stays_when_it_is_killed(nowhere: TestCluster, write: Write) -> None:
     file = write("actor: 0", more="placetui:\n  topology: {nodes: 1, gpus_per_node: 1}\n")
     process = nowhere.start("up", file, "--address", "local", "--json", address=False)
@@ -59,7 +58,6 @@ def test_nothing_stays_when_it_is_killed(nowhere: TestCluster, write: Write) -> 
         time.sleep(0.1)
 
 
-@pytest.mark.slow
 def test_interrupted_before_it_is_ready(nowhere: TestCluster, write: Write) -> None:
     file = write("actor: 0-1", more="placetui:\n  topology: {nodes: 1, gpus_per_node: 2}\n")
     process = nowhere.start("up", file, "--address", "local", "--json", address=False)

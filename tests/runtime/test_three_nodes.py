@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.runtime.conftest import TestCluster
 
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 Write = Callable[..., Path]
 
@@ -107,7 +107,6 @@ def test_a_slime_job_with_an_engine_over_two_nodes(three_nodes: TestCluster, tmp
     assert [one["gpu_ids"] for one in second_time.last["ranks"]] == [one["gpu_ids"] for one in done.last["ranks"]]
 
 
-@pytest.mark.slow
 def test_engines_get_ports_that_are_free(three_nodes: TestCluster, tmp_path: Path) -> None:
     taken = [15000, 15003, 15020]
     with ExitStack() as stack:

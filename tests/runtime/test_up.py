@@ -123,6 +123,7 @@ def test_a_plan_that_leaves_out_gpus_gets_the_planned_ones(one_node: TestCluster
     assert [one["gpu_ids"] for one in done.last["ranks"]] == [["1"], ["3"]]
 
 
+@pytest.mark.slow
 def test_planned_gpus_that_others_hold(one_node: TestCluster, write: Write) -> None:
     assert one_node.up(write("actor: 0-1", name="other.yaml")).code == 0
     file = write("rollout: 1-2")
@@ -157,6 +158,7 @@ def test_what_cannot_fit_is_refused_with_the_numbers(one_node: TestCluster, writ
     one_node.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_busy_cluster_names_who_holds_it(one_node: TestCluster, write: Write) -> None:
     assert one_node.up(write("actor: 0-2", name="first.yaml")).code == 0
     busy = one_node.up(write("rollout: 0-3", name="second.yaml"))
@@ -201,6 +203,7 @@ def test_a_worker_that_fails(one_node: TestCluster, write: Write, tmp_path: Path
     one_node.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_meets_the_deadline(one_node: TestCluster, write: Write, tmp_path: Path) -> None:
     body = "import time\nclass Worker:\n  def __init__(self, rank): time.sleep(1000 * rank)"
     file, path = worker_file(write, tmp_path, body)
@@ -214,6 +217,7 @@ def test_a_worker_that_hangs_meets_the_deadline(one_node: TestCluster, write: Wr
     one_node.assert_clean()
 
 
+@pytest.mark.slow
 def test_a_name_that_is_taken(one_node: TestCluster, write: Write) -> None:
     file = write("actor: 0")
     assert one_node.up(file).code == 0
@@ -232,6 +236,7 @@ def test_a_name_that_is_taken(one_node: TestCluster, write: Write) -> None:
     assert one_node.jobs()[0]["state"] == "running"
 
 
+@pytest.mark.slow
 def test_of_two_at_once_exactly_one_wins(one_node: TestCluster, write: Write) -> None:
     started = [one_node.start("up", write("actor: 0", name="same.yaml"), "--yes", "--json") for _ in range(2)]
     for process in started:
