@@ -112,7 +112,7 @@ def test_crowds_are_counted_by_component(make_plan: Build) -> None:
         """
         node0 · GPU 0   NV_GPU   share 0.50 of 1.00   100 processes   10.0.0.1
         the GPU was not seen
-        G agent ranks 0–99 ×100  <.01 each   ← agent: 0:0-99 · ✗ 1 dead · · 99 alive · .50 together · of 100 ranks
+        G agent ranks 0–99 ×100  <.01 each   ← agent: 0:0-99 · ✗ 1 dead · 99 alive · .50 together · of 100 ranks
         """
     )
     assert shown(detailed(plan, Place(0, NODE, 0), locate=locate, width=120)) == text(
@@ -193,7 +193,7 @@ def test_a_gpu_that_is_watched(two_nodes: Plan) -> None:
         memory ━━━━━━━━━━━━━━━━ 80.0 of 80.0 GiB 100% · load 30% · 61 °C · 320 W · simulated
         minute   ▃▅▆█ memory ·   ▁▂▂▃ load
         node   CPU 34% · RAM 700 GiB
-        A actor rank 2  .80     ← actor: 0-15  line 6 · · alive pid 10 · GPU 2 · rank 2 of 16 · local rank 0 of 1
+        A actor rank 2  .80     ← actor: 0-15  line 6 · alive pid 10 · GPU 2 · rank 2 of 16 · local rank 0 of 1
                                 node rank 0 · cluster node 0 · first accelerator 2 · visible 2 · isolated
                                 group cluster · NV_GPU
         R rollout rank 1  .20   ← rollout: 0-15:0-7  line 7 · ✗ dead after 2 restarts: killed by signal 9 · GPUs 2,3

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from placetui.grid.inspector.flow import Flow
-from placetui.grid.inspector.readings import state_piece
+from placetui.grid.inspector.readings import sign_before, state_piece
 from placetui.grid.look.style import FAINT, MUTED, TEXT, Line, Run
 from placetui.grid.overlay import URGENCY
 from placetui.grid.pen import STATE_STYLES
@@ -98,7 +98,7 @@ class Describer:
         tally = Counter(state.state for state in known)
         for state in URGENCY:
             if state != "stale" and tally[state]:
-                yield (Run(f"{self.flow.pen.glyphs.states[state]} {tally[state]} {state}", STATE_STYLES[state]),)
+                yield (Run(f"{sign_before(self.flow, state)}{tally[state]} {state}", STATE_STYLES[state]),)
 
     def rule(self, group: OccupantGroup) -> Line:
         """`← actor: 0-15  line 6`, with the part of the rule that counts for the rank."""

@@ -10,7 +10,7 @@ from placetui.grid.look.style import ERROR, FAINT, MUTED, NAME, TEXT, TRACK, WAR
 from placetui.grid.look.text import sparkline
 from placetui.grid.pen import STATE_STYLES
 from placetui.observe.history import DeviceHistory, Metric
-from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample, RankState
+from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample, RankState, State
 from placetui.placement.wording import GIB, age, count, duration, gib, share_figure
 
 BAR = 16
@@ -45,10 +45,15 @@ _SOURCES = {"simulated": "simulated", "replay": "recorded"}
 _CURVES: dict[Metric, str] = {"memory": "memory", "utilization": "load"}
 
 
+def sign_before(flow: Flow, state: State) -> str:
+    """The sign of a state; none of ranks that are alive, whose dot is also what separates pieces."""
+    return "" if state == "alive" else f"{flow.pen.glyphs.states[state]} "
+
+
 def state_piece(flow: Flow, state: RankState) -> Line:
-    """`● alive pid 20004`, `✗ dead after 2 restarts: killed by signal 9`."""
+    """`alive pid 20004`, `✗ dead after 2 restarts: killed by signal 9`."""
     style = STATE_STYLES[state.state]
-    text = f"{flow.pen.glyphs.states[state.state]} {state.state}"
+    text = f"{sign_before(flow, state.state)}{state.state}"
     restarts = f" after {count(state.restarts, 'restart')}" if state.restarts else ""
     pid = f" pid {state.pid}" if state.pid is not None else ""
     reason = f": {flow.pen.clean(state.reason)}" if state.reason else ""
