@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Literal
@@ -56,6 +56,7 @@ class Drawing:
         nodes: Sequence[int] | None = None,
         overlay: Overlay | None = None,
         metric: HeatMetric = "memory",
+        moves: Mapping[tuple[str, int], str] | None = None,
     ) -> None:
         """Lay out a drawing.
 
@@ -69,6 +70,7 @@ class Drawing:
             nodes: Ranks of the nodes to draw, in this order; None for all.
             overlay: Live data to show.
             metric: What the heat wall is coloured by.
+            moves: By component and rank, where it goes or came from; shown in place of its share.
         """
         self.plan = plan
         self.density = density
@@ -80,7 +82,7 @@ class Drawing:
         self.spare = 0
         """Lines of each node beyond what it needs; -1: one less, where GPUs are known by their columns."""
 
-        self.pen = Pen(plan, ascii, cell_width, color=color)
+        self.pen = Pen(plan, ascii, cell_width, color=color, moves=moves)
         self._census = Census(plan)
         self._lines: OrderedDict[int, tuple[Line, ...]] = OrderedDict()
         self._layouts: dict[Density, DensityLayout] = {}

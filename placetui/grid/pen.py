@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from placetui.grid.look.glyphs import glyphs
@@ -32,12 +32,23 @@ REMEMBERED = 4096
 class Pen:
     """Writes parts of one plan."""
 
-    def __init__(self, plan: Plan, ascii: bool = False, measure: CellWidth = cell_width, *, color: bool = True) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        ascii: bool = False,
+        measure: CellWidth = cell_width,
+        *,
+        color: bool = True,
+        moves: Mapping[tuple[str, int], str] | None = None,
+    ) -> None:
         self.plan = plan
         self.ascii = ascii
         self.measure = measure
         self.color = color
         """Whether colours are shown: what they would say is written otherwise."""
+
+        self.moves = moves or {}
+        """By component and rank, where it goes or came from, as `→8`."""
 
         self.glyphs = glyphs(ascii)
         self._cleaned: dict[str, str] = {}

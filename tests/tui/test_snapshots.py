@@ -75,11 +75,18 @@ async def test_the_yaml_with_problems(desk: Desk, snapshots: Snapshots) -> None:
         snapshots.same("yaml", await seat.svg())
 
 
-@pytest.mark.parametrize(("key", "name"), [("w", "what-if"), ("question_mark", "help"), ("d", "details")])
+@pytest.mark.parametrize(("key", "name"), [("question_mark", "help"), ("d", "details")])
 async def test_dialogs(desk: Desk, snapshots: Snapshots, key: str, name: str) -> None:
     async with desk.open("collocated", (100, 30)) as seat:
         await seat.press(key)
         snapshots.same(name, await seat.svg())
+
+
+async def test_what_if_marks_the_ranks_that_move(desk: Desk, snapshots: Snapshots) -> None:
+    async with desk.open("collocated", (140, 40)) as seat:
+        await seat.press("w", "tab", "tab", "down", "down")
+        await seat.sees("R0 →8", "R0 ←0", "16 stay")
+        snapshots.same("what-if", await seat.svg())
 
 
 async def test_ascii_without_colour(desk: Desk, snapshots: Snapshots) -> None:

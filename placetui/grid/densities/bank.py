@@ -342,6 +342,8 @@ class Bank:
         layout = self.layout
         if piece.last > piece.first and members and base.ground in ("tile", None):
             base = Style("text", self.pen.marks[members[0].component].hue, ground="component")
+        if len(members) == 1 and self._move(members[0]) not in ("", self.pen.glyphs.ends):
+            base = Style("text", self.pen.marks[members[0].component].hue, ground="moved")
         line = LineBuilder.empty()
         end = layout.x(piece.last) + layout.cell - layout.x(piece.first)
         self._start(line, 0, base)
@@ -369,9 +371,10 @@ class Bank:
             pen.glyphs.states[state] if state in ("dead", "restarting", "stale") else ""
         )
         right, right_style = self._beside(process, state, piece)
+        is_faint = state == "pending" or self._move(process) == pen.glyphs.ends
         number = pen.cut(number, room - len(letter.text))
-        line.add(letter.text, self._letter(process.component, base, faint=state == "pending"))
-        line.add(number, self._on(MUTED if not fixed else FAINT if state == "pending" else rank_style, base))
+        line.add(letter.text, self._letter(process.component, base, faint=is_faint))
+        line.add(number, self._on(MUTED if not fixed else FAINT if is_faint else rank_style, base))
         left = room - (line.column - start)
         links = pen.glyphs.left * (process.devices[0] < piece.first) + pen.glyphs.right * (
             process.devices[-1] > piece.last
@@ -388,9 +391,13 @@ class Bank:
                 line.add(f"  {words}", self._on(BODY, base), 2 + width)
                 left -= 2 + width
                 break
-        if len(right) < left or (left == len(right) and state not in (None, "alive")):
+        needed = state not in (None, "alive") or bool(self._move(process))
+        if len(right) < left or (left == len(right) and needed):
             line.add(" " * (left - len(right)), base)
             line.add(right, self._on(right_style, base))
+
+    def _move(self, process: Process) -> str:
+        return self.pen.moves.get((process.component, process.rank), "")
 
     def _letter(self, component: str, base: Style, *, faint: bool = False) -> Style:
         style = self.pen.letter_style(component)
@@ -400,6 +407,8 @@ class Bank:
         """The share and, on a card, the memory of a rank; or that it is not alive yet."""
         if state in ("starting", "pending"):
             return self.pen.glyphs.states[state], STATE_STYLES[state]
+        if move := self._move(process):
+            return move, NAME if move != self.pen.glyphs.ends else MUTED
         share = "" if process.share is None or self.layout.cell < 8 else share_figure(process.share)
         if not self.layout.size.border or self.overlay is None:
             return share, MUTED

@@ -70,6 +70,9 @@ class Glyphs:
     goes: str
     """Before the place that a rank came from, and that it goes to."""
 
+    ends: str
+    """A rank that goes away."""
+
     unfixed: str
     """Before a rank whose place the framework chooses when it starts."""
 
@@ -108,6 +111,7 @@ UNICODE = Glyphs(
     below="▼",
     came="←",
     goes="→",
+    ends="−",
     unfixed="≈",
     states={"pending": "○", "starting": "⠹", "alive": "·", "restarting": "↻", "dead": "✗", "stale": "?"},
     squares={"pending": "□", "starting": "▣", "alive": "■", "restarting": "▣", "dead": "✗", "stale": "?"},
@@ -141,6 +145,7 @@ ASCII = Glyphs(
     below="v",
     came="<",
     goes=">",
+    ends="-",
     unfixed="~",
     states={"pending": "o", "starting": "~", "alive": ".", "restarting": "@", "dead": "x", "stale": "?"},
     squares={"pending": ".", "starting": "+", "alive": "#", "restarting": "@", "dead": "x", "stale": "?"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, get_args
 
@@ -11,14 +11,17 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from placetui.frameworks.new_job import ADVICE, Layout
 from placetui.grid import Drawing, Line, Run, clean
+from placetui.grid.look.glyphs import Glyphs, glyphs
 from placetui.grid.look.style import BODY, ERROR, MUTED, NAME, WARNING
 from placetui.placement.config.settings_section import MOST_GPUS, MOST_NODES
-from placetui.placement.diff import diff_plans, difference_lines
+from placetui.placement.diff import Difference, RankPosition, diff_plans, difference_lines
+from placetui.placement.plan import GPU, Plan
 from placetui.placement.wording import count, plain
 from placetui.tui.background import in_thread
 from placetui.tui.dialogs.dialog import Dialog
@@ -117,8 +120,9 @@ class WhatIfScreen(Dialog[WhatIf | None]):
     async def _show_moves(self, wanted: WhatIf) -> None:
         after = await in_thread(lambda: self._tried(wanted), "what if")
         difference = await in_thread(lambda: diff_plans(self._before.plan, after.plan), "what if")
-        for name, session in (("before", self._before), ("after", after)):
-            self._draw(name, session)
+        leaving, coming = moves_between(difference, glyphs(self._ascii))
+        self._draw("before", self._before, leaving)
+        self._draw("after", after, coming)
         palette = self._palette
         moves = list(difference_lines(difference)) or ["no rank moves"]
         figures = difference.counts
@@ -142,14 +146,23 @@ class WhatIfScreen(Dialog[WhatIf | None]):
     def _palette(self) -> GridPalette:
         return GridPalette(self.app.theme_variables, color=not self.app.no_color)
 
-    def _draw(self, name: str, session: Session) -> None:
+    def _draw(self, name: str, session: Session, moves: Mapping[tuple[str, int], str]) -> None:
         """Draw a plan into its panel, in the most detailed density that fits."""
         panel, plan = self.query_one(f"#{name}", Panel), session.plan
         ranks = count(sum(one.world_size for one in plan.components.values()), "rank")
         panel.border_title = title_of(name.capitalize(), None, f"{count(len(plan.nodes), 'node')}, {ranks}")
+        signs = glyphs(self._ascii)
+        words = {
+            signs.goes: "goes to that device",
+            signs.came: "came from that device",
+            signs.ends: "goes away",
+            "+": "is new",
+        }
+        shown = {move[0] for move in moves.values()}
+        panel.border_subtitle = Content("   ".join(f"{sign} {text}" for sign, text in words.items() if sign in shown))
         width = panel.content_size.width
         if width:
-            drawing = Drawing(plan, "small", ascii=self._ascii, width=width, cell_width=cell_len).fitted(panel.room)
+            drawing = Drawing(plan, ascii=self._ascii, width=width, cell_width=cell_len, moves=moves).fitted(panel.room)
             panel.show([*drawing.header(), *drawing.lines(0, panel.room)], self._palette)
 
     @on(OptionList.OptionSelected)
@@ -177,3 +190,25 @@ class WhatIfScreen(Dialog[WhatIf | None]):
             return None
         mode = self._modes[self.query_one("#mode", OptionList).highlighted or 0]
         return WhatIf(nodes, gpus, None if mode == AS_WRITTEN else mode, self._layout())
+
+
+def moves_between(
+    difference: Difference, signs: Glyphs
+) -> tuple[dict[tuple[str, int], str], dict[tuple[str, int], str]]:
+    """By component and rank, what is written beside it before (`→8`, `−`) and after (`←0`, `+`)."""
+    leaving: dict[tuple[str, int], str] = {}
+    coming: dict[tuple[str, int], str] = {}
+    for one in difference.components:
+        for move in one.moves:
+            leaving[one.component, move.rank] = f"{signs.goes}{_number(difference.after, move.after)}"
+            coming[one.component, move.rank] = f"{signs.came}{_number(difference.before, move.before)}"
+        leaving.update({(one.component, rank): signs.ends for rank, _ in one.vanishes})
+        coming.update({(one.component, rank): "+" for rank, _ in one.appears})
+    return leaving, coming
+
+
+def _number(plan: Plan, position: RankPosition) -> str:
+    """The first device of a rank, counted over all nodes; of other hardware nothing."""
+    if position.kind != GPU:
+        return ""
+    return str(sum(node.gpus for node in plan.nodes[: position.node]) + position.devices[0])
