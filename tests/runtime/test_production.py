@@ -181,7 +181,7 @@ def test_tls(secured: TestCluster, certificates: dict[str, str], write: Write) -
     assert secured.run("down", "tls", "--yes", **certificates).code == 0  # type: ignore[arg-type]
     without = secured.run("ps")
     assert without.code == 3
-    assert "speaks TLS, and RAY_USE_TLS is not set here" in without.err
+    assert "uses TLS, and RAY_USE_TLS is not set here" in without.err
     missing = secured.run("ps", **{**certificates, "RAY_TLS_SERVER_KEY": "/nowhere"})  # type: ignore[arg-type]
     assert missing.code == 3
     assert "RAY_TLS_SERVER_KEY" in missing.err
@@ -201,7 +201,7 @@ def test_tokens(write: Write) -> None:
         assert cluster.run("down", "token", "--yes", **ours).code == 0  # type: ignore[arg-type]
         without = cluster.run("ps")
         assert without.code == 3
-        assert "wants a token" in without.err
+        assert "requires a token" in without.err
         assert "RAY_AUTH_MODE=token" in without.err
         wrong = cluster.run("ps", **{**ours, "RAY_AUTH_TOKEN": "w" * 40})  # type: ignore[arg-type]
         assert wrong.code == 3

@@ -66,7 +66,7 @@ async def test_ranks_of_a_job_that_was_stopped_are_gone_and_not_missed(desk: Des
         desk.sources[0].deliver(replace(world.simulated(seat.session.plan), job="conf"))
         await seat.sees("· alive")
         await seat.press("X")
-        await seat.sees("Type conf and enter")
+        await seat.sees("Type conf and press enter")
         await seat.write("conf")
         await seat.press("enter")
         await seat.until(lambda: "stopped conf" in seat.toasts)

@@ -126,7 +126,7 @@ def test_a_broken_text_is_not_edited_in_the_grid(plan: Path) -> None:
     assert broken.plan is session.plan
     refusal = editor.do(broken, Move("actor"))
     assert isinstance(refusal, Refusal)
-    assert "broken" in refusal.reason
+    assert "invalid" in refusal.reason
 
 
 def test_an_edit_of_another_text_than_the_edited_one_is_refused(plan: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_review_of_what_moves_nobody_and_of_what_is_broken(plan: Path) -> None
     assert editor.review(session).heading == "no rank moves"
     session = editor.type(session, PLAN + "more: [\n")
     review = editor.review(session)
-    assert "broken" in review.heading
+    assert "invalid" in review.heading
     assert review.moves == []
 
 

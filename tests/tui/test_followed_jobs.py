@@ -132,7 +132,7 @@ async def test_a_launch_from_another_terminal_is_followed_and_its_ranks_can_be_r
         assert seat.observation is not None
         assert [state.state for state in seat.observation.ranks["actor"]] == ["alive", "alive"]
         await seat.press("R")
-        await seat.sees("actor:0 of job conf ends and starts anew")
+        await seat.sees("actor:0 of job conf is stopped and started again")
         await seat.write("ann/actor:0")
         await seat.press("enter")
         await seat.until(lambda: operations.asked("restart"))
