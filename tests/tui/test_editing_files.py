@@ -320,7 +320,7 @@ async def test_leaving_with_unsaved_changes_asks(desk: Desk, key: str) -> None:
     async with desk.open(path, write=True) as seat:
         await grow(seat)
         await seat.press("q")
-        await shows(seat, ChooseScreen, "unsaved changes", "save", "leave without saving", "discard my changes")
+        await shows(seat, ChooseScreen, "unsaved changes", "save", "quit without saving", "discard my changes")
         await seat.press("escape")
         await seat.misses("unsaved changes")
         await seat.press("q")
