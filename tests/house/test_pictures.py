@@ -14,6 +14,7 @@ IMAGES = ROOT / "docs" / "images"
 UPDATE = bool(os.environ.get("PLACETUI_UPDATE_GOLDENS"))
 
 
+@pytest.mark.slow
 def test_pictures_are_what_the_program_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     drawn = runpy.run_path(str(ROOT / "docs" / "pictures.py"))["pictures"]()
