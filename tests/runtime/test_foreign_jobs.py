@@ -217,10 +217,12 @@ class TestForeignJob:
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("aiohttp_cors") is None, reason="ray[default], which has Ray Jobs, is not installed")
 def test_a_submitted_job_is_named_by_its_submission_and_ends_with_it(write: Write) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with running_cluster([node(4, include_dashboard=True, dashboard_port=port)]) as cluster:
+    # Other clusters of this machine have the ports that Ray prefers.
+    with socket.socket() as one, socket.socket() as other:
+        one.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        ports = {"dashboard_port": one.getsockname()[1], "dashboard_agent_listen_port": other.getsockname()[1]}
+    with running_cluster([node(4, include_dashboard=True, **ports)]) as cluster:
         (cluster.directory / "code").mkdir()
         (cluster.directory / "code" / "train_embodied_agent.py").write_text(RLINF)
         options = [

@@ -21,6 +21,9 @@ from placetui.runtime.policy import Deadline
 
 _DASHBOARD = b"dashboard"
 _LOCAL_HOSTS = ("127.0.0.1", "0.0.0.0", "localhost")
+_NO_AGENT = "No available agent"
+"""What Ray Jobs answer until the agent of a node is up."""
+
 _OVER = ("SUCCEEDED", "FAILED", "STOPPED")
 
 
@@ -36,15 +39,26 @@ def submit(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
         if body.get("working_dir"):
             runtime_env["working_dir"] = str(body["working_dir"])
         facts = {"file": str(body["source"]), "framework": str(body.get("framework") or "")}
+        deadline = Deadline(work, float(body.get("patience", 300.0)), policy=head.policy)
+
+        def send() -> bool | None:
+            try:
+                client.submit_job(entrypoint=entrypoint, submission_id=name, runtime_env=runtime_env)
+            except Exception as problem:
+                if _NO_AGENT in str(problem):  # the head has just started
+                    return None
+                raise ClusterError(f"Ray Jobs refuse the command: {explain(problem)}") from problem
+            return True
+
         head.put(SUBMITTED, name.encode(), json.dumps(facts).encode(), overwrite=True)
         try:
-            client.submit_job(entrypoint=entrypoint, submission_id=name, runtime_env=runtime_env)
-        except Exception as problem:
+            deadline.until(send, lambda: "no agent of the cluster takes jobs yet")
+        except BaseException:
             head.delete(SUBMITTED, name.encode())
-            raise ClusterError(f"Ray Jobs refuse the command: {explain(problem)}") from problem
+            raise
         shown = shlex.join(mask_words([str(word) for word in body["command"]]))
         work.report(step="submit", job=name, entrypoint=shown, address=address)
-        return {"job": name, **_follow(head, client, name, body, work)}
+        return {"job": name, **_follow(head, client, name, deadline, work)}
 
 
 def dashboard_url(head: Head) -> str:
@@ -90,9 +104,8 @@ def _check_free(head: Head, name: str) -> None:
     raise NotPossible(f"there is a job `{name}` already", hint="choose another name with --name")
 
 
-def _follow(head: Head, client: Any, name: str, body: Mapping[str, Any], work: Work) -> dict[str, Any]:
+def _follow(head: Head, client: Any, name: str, deadline: Deadline, work: Work) -> dict[str, Any]:
     """Report how it goes until there is nothing more to wait for, or the time is over."""
-    deadline = Deadline(work, float(body.get("patience", 300.0)), policy=head.policy)
     told: dict[str, Any] = {}
 
     def look() -> dict[str, Any] | None:
