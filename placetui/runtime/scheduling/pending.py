@@ -79,7 +79,9 @@ def find_waiting(
     groups = [one for one in tables.groups if one.state in WAITING_GROUPS]
     if not actors and not groups:
         return None, []
-    picture = ClusterPicture.read(head, replace(tables, available=head.available()), jobs)
+    if not tables.available:
+        tables = replace(tables, available=head.available())
+    picture = ClusterPicture.read(head, tables, jobs)
     by_id = {one.id: one for one in tables.groups}
     found = [waiting_group(one, picture) for one in groups]
     found += [_waiting_actor(one, by_id.get(one.group), picture) for one in actors]

@@ -87,13 +87,13 @@ class TableReader:
         head = self.head or self._connect()
         before = time.thread_time()
         try:
-            nodes, actors, groups = head.nodes(), head.living_actors(), head.groups()
+            nodes, actors, groups, available = head.nodes(), head.living_actors(), head.groups(), head.available()
             names = {actor.name for actor in actors if actor.namespace == NAMESPACE}
             record = self._read_record(head, names)
             dead = self._dead_ranks(head, record, names)
             jobs = self._read_jobs(head, actors)
             dead += self._dead_of_recognised(head, actors)
-            tables = Tables(nodes, (*actors, *dead), groups)
+            tables = Tables(nodes, (*actors, *dead), groups, available)
             _, waiting = find_waiting(head, tables, jobs)
         except ClusterError:
             self.close()
