@@ -82,6 +82,10 @@ class GridLook:
         return ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)]
 
 
+TALLEST = 64
+"""Lines of a node at most, with all that is beside its GPUs."""
+
+
 class GridPane(ScrollView, can_focus=True):
     """Nodes × devices, with a cursor."""
 
@@ -592,7 +596,14 @@ class GridPane(ScrollView, can_focus=True):
             self.refresh(Region(start, y - self.scroll_offset.y + self.header_height, end - start, 1))
 
     def _refresh_places(self, places: Iterable[Place]) -> None:
+        if self.drawing is None:
+            return
+        first, last = self._visible_lines()
         for place in places:
+            top = self.drawing.top_of(place.node)
+            # Of thousands, few are in view, and only of these it is asked where they are.
+            if top is None or not first - TALLEST < top < last:
+                continue
             region = self._region(place)
             if region is not None:
                 self.refresh(region.translate(-self.scroll_offset))
