@@ -12,8 +12,8 @@ from placetui.runtime.watch.view import Seen, rank_states
 from tests.runtime.fake_head import FakeHead
 
 SIZE = 16
-TABLES = 4 + 2
-"""Calls for actors, by the state they are in; and for nodes and placement groups."""
+TABLES = 4 + 3
+"""Calls for actors, by the state they are in; and for nodes, placement groups and what is available."""
 
 
 class Clock:
@@ -52,6 +52,10 @@ class Watched(FakeHead):
     def groups(self) -> tuple[()]:
         self._call("", "")
         return ()
+
+    def available(self) -> dict[str, dict[str, float]]:
+        self._call("", "")
+        return {}
 
 
 def watch() -> tuple[Watched, TableReader, Clock]:
