@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from placetui.frameworks.shell.conditions import Test
 from placetui.frameworks.shell.expansion import Expander, with_braces
-from placetui.frameworks.shell.state import State, merge
+from placetui.frameworks.shell.state import ShellState, merge
 from placetui.frameworks.shell.syntax import (
     DECLARING,
     AndOr,
@@ -156,7 +156,7 @@ class _Break(_Left):
 class _End(NamedTuple):
     """A branch that could not be decided, and the state in which it leaves a loop or a function."""
 
-    state: State
+    state: ShellState
     reason: Undecided
     status: bool | None = None
 
@@ -188,11 +188,11 @@ class _Evaluator:
         self._calls = 0
 
     @property
-    def state(self) -> State:
+    def state(self) -> ShellState:
         return self.words.state
 
     @state.setter
-    def state(self, state: State) -> None:
+    def state(self, state: ShellState) -> None:
         self.words.state = state
 
     # Commands: each gives whether it succeeds, None if that is not known.
@@ -476,8 +476,8 @@ class _Evaluator:
         """Follow every branch with its condition; variables that they leave different are not known afterwards."""
         start = self.state
         conditions, before = self._conditions, self._settle
-        ends: list[tuple[str, State]] = []
-        left: list[tuple[_Left, State]] = []
+        ends: list[tuple[str, ShellState]] = []
+        left: list[tuple[_Left, ShellState]] = []
         for source, body in branches:
             self.state = start.copy()
             self._conditions, self._settle = (*conditions, source), (*before, *settle)
@@ -508,7 +508,7 @@ class _Evaluator:
             loop = self._loops[-min(levels, len(self._loops))]
             (loop.breaks if stops else loop.continues).append(_End(self.state.copy(), undecided))
 
-    def _merge(self, states: Sequence[State], reason: Undecided) -> None:
+    def _merge(self, states: Sequence[ShellState], reason: Undecided) -> None:
         self.state, undecided = merge(states, reason)
         self.words.undecided.update(undecided)
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from placetui.frameworks.shell.arithmetic import NotKnownError, evaluate
 from placetui.frameworks.shell.patterns import Pattern
-from placetui.frameworks.shell.state import State
+from placetui.frameworks.shell.state import ShellState
 from placetui.frameworks.shell.syntax import ShellSyntaxError, Word, WordPart, parse_operand, parse_word
 from placetui.frameworks.shell.values import (
     Origin,
@@ -68,7 +68,7 @@ class Expander:
     output_of: Callable[[str], str]
     """What a command inside of `$( … )` prints."""
 
-    state: State = field(default_factory=State)
+    state: ShellState = field(default_factory=ShellState)
     undecided: dict[str, Undecided] = field(default_factory=dict)
     script: str = ""
     """Path of the script, for `$0`."""

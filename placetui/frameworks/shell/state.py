@@ -10,7 +10,7 @@ from placetui.frameworks.shell.values import ScriptLine, Undecided, Unknown, joi
 
 
 @dataclass(slots=True)
-class State:
+class ShellState:
     """Variables, and everything else that commands of the shell itself change."""
 
     variables: dict[str, list[str]] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class State:
     status: str | None = "0"
     """`$?`; None while it is not known."""
 
-    def copy(self) -> State:
+    def copy(self) -> ShellState:
         return replace(
             self,
             variables={name: list(one) for name, one in self.variables.items()},
@@ -65,7 +65,7 @@ class State:
         )
 
 
-def merge(states: Sequence[State], reason: Undecided) -> tuple[State, Mapping[str, Undecided]]:
+def merge(states: Sequence[ShellState], reason: Undecided) -> tuple[ShellState, Mapping[str, Undecided]]:
     """The state after branches of which only one is taken; what they leave different is not known, and why."""
     first = states[0]
     undecided: dict[str, Undecided] = {}
