@@ -38,6 +38,10 @@ class FakeHead(Head):
         self._call("", "")
         return self.members
 
+    def available(self) -> dict[str, dict[str, float]]:
+        self._call("", "")
+        return {one.id: dict(one.resources) for one in self.members}
+
     def actors(self, **filters: Any) -> tuple[RayActor, ...]:
         self._call("", "")
         found = tuple(

@@ -51,7 +51,7 @@ def test_processes_of_others_that_are_hidden_are_not_called_gone(public: StandIn
     assert (found[own].kind, found[own].actor) == ("actor", "mine")
     unseen = found[other.pid]
     assert (unseen.kind, unseen.actor, unseen.user, unseen.command) == ("foreign", None, None, None)
-    assert "is not visible here: it is of another container or user" in (unseen.note or "")
+    assert "is not visible here: it belongs to another container or user" in (unseen.note or "")
 
 
 def test_processes_that_end_while_they_are_looked_at_are_nothing_to_stumble_over() -> None:
