@@ -37,8 +37,9 @@ def test_there_is_always_some_time_left() -> None:
 
 async def test_one_that_is_over_as_it_is_shown_goes_away(desk: Desk) -> None:
     async with desk.open("collocated") as seat:
-        seat.app.post_message(Notify(JustOver("over", timeout=-0.0002)))
-        await seat.until(lambda: seat.app.screen.query(Toast), "the notice")
+        notice = JustOver("over", timeout=-0.0002)
+        seat.app.post_message(Notify(notice))
+        await seat.until(lambda: notice.asked, "the notice")
         await seat.until(lambda: not seat.app.screen.query(Toast), "the notice gone")
         # Before, no key was heard any more.
         await seat.press("question_mark")
