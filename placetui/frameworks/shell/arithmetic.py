@@ -5,17 +5,19 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
-Tree: TypeAlias = tuple[Any, ...]
+Number: TypeAlias = Callable[[], int]
+"""A part of an expression: computes its value when it is called, so that a part can be left out."""
+
 LookUp: TypeAlias = Callable[[str, int | None], str | None]
 Assign: TypeAlias = Callable[[str, int | None, str], None]
 
 _TOKEN = re.compile(
-    r"\s*(?:(\d+#\w+|0[xX][0-9a-fA-F]+|\d+)|([A-Za-z_]\w*)"
-    r"|(\*\*|<<=|>>=|\+\+|--|&&|\|\||<<|>>|[-+*/%&|^]=|[<>=!]=|[-+*/%<>=!~?:(),&|^\[\]]))"
+    r"\s*(\d+#\w+|0[xX][0-9a-fA-F]+|\d+|[A-Za-z_]\w*"
+    r"|\*\*|<<=|>>=|\+\+|--|&&|\|\||<<|>>|[-+*/%&|^]=|[<>=!]=|[-+*/%<>=!~?:(),&|^\[\]])"
 )
-_MOST_DEPTH = 60
 _MOST_BITS = 63
 
 
@@ -29,50 +31,44 @@ def _divide(left: int, right: int) -> int:
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
-def _power(left: int, right: int) -> int:
-    if right < 0 or right > _MOST_BITS:
-        raise ValueError
-    return int(left**right)
+def _limited(compute: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    """A power or a shift, which could take all memory."""
+
+    def value(left: int, right: int) -> int:
+        if not 0 <= right <= _MOST_BITS:
+            raise ValueError
+        return compute(left, right)
+
+    return value
 
 
-def _shift(left: int, right: int) -> int:
-    if not 0 <= right < _MOST_BITS:
-        raise ValueError
-    return left << right
+_LEVELS = ("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %", "**")
+_STRENGTH = {sign: strength for strength, signs in enumerate(_LEVELS, 1) for sign in signs.split()}
+"""How tightly each operator binds."""
 
-
-def _shift_right(left: int, right: int) -> int:
-    if not 0 <= right < _MOST_BITS:
-        raise ValueError
-    return left >> right
-
-
-_BINARY: Mapping[str, tuple[int, Callable[[int, int], int]]] = {
-    "|": (3, operator.or_),
-    "^": (4, operator.xor),
-    "&": (5, operator.and_),
-    "==": (6, operator.eq),
-    "!=": (6, operator.ne),
-    "<": (7, operator.lt),
-    "<=": (7, operator.le),
-    ">": (7, operator.gt),
-    ">=": (7, operator.ge),
-    "<<": (8, _shift),
-    ">>": (8, _shift_right),
-    "+": (9, operator.add),
-    "-": (9, operator.sub),
-    "*": (10, operator.mul),
-    "/": (10, _divide),
-    "%": (10, lambda left, right: left - right * _divide(left, right)),
-    "**": (12, _power),
+_BINARY: Mapping[str, Callable[[int, int], int]] = {
+    "|": operator.or_,
+    "^": operator.xor,
+    "&": operator.and_,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<<": _limited(operator.lshift),
+    ">>": _limited(operator.rshift),
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _divide,
+    "%": lambda left, right: left - right * _divide(left, right),
+    "**": _limited(operator.pow),
 }
-"""How tightly each binds, and what it computes."""
-
-_LOGICAL = {"||": 1, "&&": 2}
 _UNARY: Mapping[str, Callable[[int], int]] = {
     "-": operator.neg,
     "+": operator.pos,
-    "!": lambda number: int(not number),
+    "!": operator.not_,
     "~": operator.invert,
 }
 
@@ -87,170 +83,140 @@ def evaluate(text: str, look_up: LookUp, assign: Assign) -> int:
 
     Raises:
         NotKnownError: a variable has no known value.
-        ValueError, ArithmeticError: it is no expression that has a value.
+        ValueError, ArithmeticError, RecursionError: it is no expression that has a value.
     """
-    return _Evaluation(look_up, assign).value(_Parser(text).whole())
+    return _Parser(text, look_up, assign).whole()()
+
+
+def _computed(sign: str, left: Number, right: Number) -> Number:
+    if sign == "&&":
+        return lambda: int(bool(left() and right()))
+    if sign == "||":
+        return lambda: int(bool(left() or right()))
+
+    def value() -> int:
+        found = int(_BINARY[sign](left(), right()))
+        if found.bit_length() > _MOST_BITS:
+            raise OverflowError
+        return found
+
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    """A variable, or an element of an array."""
+
+    name: str
+    index: Number | None
+    look_up: LookUp
+    assign: Assign
+
+    def __call__(self) -> int:
+        text = self.look_up(self.name, self._position())
+        if text is None:
+            raise NotKnownError(self.name)
+        return evaluate(text, self.look_up, self.assign)
+
+    def assigned(self, number: Number, *, then_add: int = 0) -> Number:
+        """An assignment; its value is the number, the variable may get one more or less."""
+
+        def value() -> int:
+            found = number()
+            self.assign(self.name, self._position(), str(found + then_add))
+            return found
+
+        return value
+
+    def _position(self) -> int | None:
+        return None if self.index is None else self.index()
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
-        self._tokens: list[tuple[str, str]] = []
+    def __init__(self, text: str, look_up: LookUp, assign: Assign) -> None:
+        self._tokens: list[str] = []
+        self._variables = look_up, assign
         position = 0
         text = text.rstrip()
         while position < len(text):
             found = _TOKEN.match(text, position)
             if found is None:
                 raise ValueError(text)
-            number, name, sign = found.groups()
-            self._tokens.append(("number", number) if number else ("name", name) if name else ("sign", sign))
+            self._tokens.append(found[1])
             position = found.end()
-        self._index = 0
-        self._depth = 0
+        self._tokens.reverse()
 
-    def whole(self) -> Tree:
-        if not self._tokens:
-            return ("number", 0)
-        tree = self._comma()
-        if self._index < len(self._tokens):
+    def whole(self) -> Number:
+        found = self._comma() if self._tokens else lambda: 0
+        if self._tokens:
             raise ValueError
-        return tree
+        return found
 
-    def _sign(self) -> str | None:
-        kind, text = self._tokens[self._index] if self._index < len(self._tokens) else ("", "")
-        return text if kind == "sign" else None
+    @property
+    def _next(self) -> str:
+        return self._tokens[-1] if self._tokens else ""
 
-    def _take(self, sign: str) -> None:
-        if self._sign() != sign:
+    def _takes(self, *signs: str) -> str:
+        """The next sign if it is one of these, which is then read."""
+        return self._tokens.pop() if self._next in signs else ""
+
+    def _inside(self, closes: str) -> Number:
+        found = self._comma()
+        if not self._takes(closes):
             raise ValueError
-        self._index += 1
+        return found
 
-    def _comma(self) -> Tree:
-        tree = self._assignment()
-        while self._sign() == ",":
-            self._index += 1
-            tree = ("then", tree, self._assignment())
-        return tree
+    def _comma(self) -> Number:
+        parts = [self._assignment()]
+        while self._takes(","):
+            parts.append(self._assignment())
+        return lambda: [part() for part in parts][-1]
 
-    def _assignment(self) -> Tree:
-        self._depth += 1
-        if self._depth > _MOST_DEPTH:
-            raise ValueError
+    def _assignment(self) -> Number:
         left = self._choice()
-        sign = self._sign()
-        if sign is not None and sign.endswith("=") and sign not in ("==", "!=", "<=", ">="):
-            if left[0] != "name":
-                raise ValueError
-            self._index += 1
-            right = self._assignment()
-            left = ("assign", left, right if sign == "=" else ("binary", sign[:-1], left, right))
-        self._depth -= 1
-        return left
+        sign = self._next
+        if not sign.endswith("=") or sign in _BINARY:
+            return left
+        if not isinstance(left, _Variable):
+            raise ValueError
+        self._tokens.pop()
+        right = self._assignment()
+        return left.assigned(right if sign == "=" else _computed(sign[:-1], left, right))
 
-    def _choice(self) -> Tree:
+    def _choice(self) -> Number:
         condition = self._binary(1)
-        if self._sign() != "?":
+        if not self._takes("?"):
             return condition
-        self._index += 1
         first = self._assignment()
-        self._take(":")
-        return ("choose", condition, first, self._assignment())
+        if not self._takes(":"):
+            raise ValueError
+        other = self._assignment()
+        return lambda: first() if condition() else other()
 
-    def _binary(self, least: int) -> Tree:
+    def _binary(self, least: int) -> Number:
         left = self._unary()
-        while (sign := self._sign()) is not None:
-            strength = _LOGICAL.get(sign) or (_BINARY[sign][0] if sign in _BINARY else 0)
-            if not strength or strength < least:
-                break
-            self._index += 1
-            right = self._binary(strength if sign == "**" else strength + 1)
-            left = ("logical" if sign in _LOGICAL else "binary", sign, left, right)
+        while (strength := _STRENGTH.get(self._next, 0)) >= least:
+            sign = self._tokens.pop()
+            left = _computed(sign, left, self._binary(strength + (sign != "**")))
         return left
 
-    def _unary(self) -> Tree:
-        self._depth += 1
-        if self._depth > _MOST_DEPTH or self._index >= len(self._tokens):
+    def _unary(self) -> Number:
+        token = self._tokens.pop() if self._tokens else ""
+        if token[:1].isdecimal():
+            number = _number(token)
+            return lambda: number
+        if token.isidentifier():
+            variable = _Variable(token, self._inside("]") if self._takes("[") else None, *self._variables)
+            step = self._takes("++", "--")
+            return variable.assigned(variable, then_add=1 if step == "++" else -1) if step else variable
+        if token == "(":
+            return self._inside(")")
+        operand = self._unary() if token in ("++", "--") or token in _UNARY else None
+        if isinstance(operand, _Variable) and token in ("++", "--"):
+            return operand.assigned(_computed(token[0], operand, lambda: 1))
+        if operand is None or token not in _UNARY:
             raise ValueError
-        kind, text = self._tokens[self._index]
-        self._index += 1
-        tree: Tree
-        if kind == "number":
-            tree = ("number", _number(text))
-        elif kind == "name":
-            tree = ("name", text, self._element())
-            if self._sign() in ("++", "--"):
-                tree = ("after", tree, 1 if self._sign() == "++" else -1)
-                self._index += 1
-        elif text in ("++", "--"):
-            target = self._unary()
-            if target[0] != "name":
-                raise ValueError
-            tree = ("assign", target, ("binary", text[0], target, ("number", 1)))
-        elif text == "(":
-            tree = self._comma()
-            self._take(")")
-        elif text in _UNARY:
-            tree = ("unary", text, self._unary())
-        else:
-            raise ValueError
-        self._depth -= 1
-        return tree
-
-    def _element(self) -> Tree | None:
-        """The position in brackets behind the name of an array."""
-        if self._sign() != "[":
-            return None
-        self._index += 1
-        tree = self._comma()
-        self._take("]")
-        return tree
-
-
-class _Evaluation:
-    def __init__(self, look_up: LookUp, assign: Assign) -> None:
-        self._look_up = look_up
-        self._assign = assign
-        self._depth = 0
-
-    def value(self, tree: Tree) -> int:
-        kind = tree[0]
-        if kind == "number":
-            return int(tree[1])
-        if kind == "name":
-            return self._variable(tree)
-        if kind in ("assign", "after"):
-            found = self.value(tree[2]) if kind == "assign" else self._variable(tree[1])
-            _, name, index = tree[1]
-            position = None if index is None else self.value(index)
-            self._assign(name, position, str(found + (tree[2] if kind == "after" else 0)))
-            return found
-        if kind == "unary":
-            return _UNARY[tree[1]](self.value(tree[2]))
-        if kind == "choose":
-            return self.value(tree[2] if self.value(tree[1]) else tree[3])
-        if kind == "then":
-            self.value(tree[1])
-            return self.value(tree[2])
-        left = self.value(tree[2])
-        if kind == "logical":
-            if bool(left) is (tree[1] == "||"):
-                return int(bool(left))
-            return int(bool(self.value(tree[3])))
-        found = int(_BINARY[tree[1]][1](left, self.value(tree[3])))
-        if found.bit_length() > _MOST_BITS:
-            raise OverflowError
-        return found
-
-    def _variable(self, tree: Tree) -> int:
-        _, name, index = tree
-        text = self._look_up(name, None if index is None else self.value(index))
-        if text is None:
-            raise NotKnownError(name)
-        self._depth += 1
-        if self._depth > _MOST_DEPTH:
-            raise ValueError
-        found = self.value(_Parser(text).whole())
-        self._depth -= 1
-        return found
+        return lambda: int(_UNARY[token](operand()))
 
 
 def _number(text: str) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable
 
 _CLASSES = {
     "alnum": "0-9A-Za-z",
@@ -17,12 +16,15 @@ _CLASSES = {
     "word": r"\w",
     "xdigit": "0-9A-Fa-f",
 }
+_ELEMENT = r"\[:\w+:\]|\\.|[^\]\\]"
+_TOKEN = re.compile(
+    r"\\(?P<quoted>.)|(?P<opens>[?*+@!])\(|"
+    rf"\[(?P<negated>[!^]|(?![!^]))(?P<set>(?:\]|{_ELEMENT})(?:{_ELEMENT})*)\]|.",
+    re.DOTALL,
+)
 _MOST_CHARACTERS = 5_000
 _MOST_STARS = 4
 """A pattern with more could take very long on a text that does not match."""
-
-Character: TypeAlias = tuple[str, bool]
-"""A character of a pattern, and whether it is quoted."""
 
 
 class Pattern:
@@ -30,11 +32,14 @@ class Pattern:
 
     def __init__(self, pieces: Iterable[tuple[str, bool]], *, ignore_case: bool = False) -> None:
         """Take texts in their order, each with whether it is quoted and so stands for itself."""
-        characters = [(one, quoted) for text, quoted in pieces for one in text]
-        expression = _expression(characters)
+        text = "".join(re.sub("(?s).", r"\\\g<0>", text) if quoted else text for text, quoted in pieces)
         self._compiled: re.Pattern[str] | None = None
-        if expression is not None and expression.count("*") <= _MOST_STARS:
-            self._compiled = re.compile(expression, re.DOTALL | (re.IGNORECASE if ignore_case else 0))
+        try:
+            expression = _expression(text)
+            if expression.count("*") <= _MOST_STARS:
+                self._compiled = re.compile(expression, re.DOTALL | (re.IGNORECASE if ignore_case else 0))
+        except (LookupError, re.error):
+            pass  # it has no such form
 
     def matches(self, text: str) -> bool | None:
         """Whether it matches all of a text."""
@@ -69,82 +74,38 @@ class Pattern:
         return self._compiled.sub(lambda _: new, text, 0 if every else 1)
 
 
-def _expression(characters: Sequence[Character]) -> str | None:
-    """A regular expression for a pattern; None for one that has no such form."""
+def _expression(text: str) -> str:
+    """A regular expression for a pattern whose quoted characters stand behind a backslash; LookupError if none is."""
     made = ""
-    position = 0
-    while position < len(characters):
-        character, quoted = characters[position]
-        grouped = not quoted and character in "?*+@!" and characters[position + 1 : position + 2] == [("(", False)]
-        if grouped:
-            end = _closing(characters, position + 1)
-            alternatives = None if end is None else _alternatives(characters[position + 2 : end])
-            if end is None or alternatives is None or character == "!":
-                return None
-            made += f"(?:{alternatives}){character.replace('@', '')}"
-            position = end
-        elif not quoted and character == "*":
+    closing: list[str] = []
+    for found in _TOKEN.finditer(text):
+        token = found[0]
+        if found["opens"]:
+            closing.append({"?": ")?", "*": ")*", "+": ")+", "@": ")"}[found["opens"]])
+            made += "(?:"
+        elif found["set"]:
+            made += f"[{'^' if found['negated'] else ''}{_elements(found['set'])}]"
+        elif closing and token in ("|", ")"):
+            made += "|" if token == "|" else closing.pop()
+        elif closing and token == "(":
+            raise LookupError
+        elif token == "*":
             made += "" if made.endswith(".*") else ".*"
-        elif not quoted and character == "?":
+        elif token == "?":
             made += "."
-        elif not quoted and character == "[":
-            found = _bracket(characters, position)
-            if found is None:
-                return None
-            text, position = found
-            made += text
         else:
-            made += re.escape(character)
-        position += 1
+            made += re.escape(found["quoted"] or token)
+    if closing:
+        raise LookupError
     return made
 
 
-def _closing(characters: Sequence[Character], position: int) -> int | None:
-    depth = 0
-    for index in range(position, len(characters)):
-        depth += {("(", False): 1, (")", False): -1}.get(characters[index], 0)
-        if not depth:
-            return index
-    return None
-
-
-def _alternatives(characters: Sequence[Character]) -> str | None:
-    parts: list[list[Character]] = [[]]
-    depth = 0
-    for one in characters:
-        depth += {("(", False): 1, (")", False): -1}.get(one, 0)
-        if one == ("|", False) and not depth:
-            parts.append([])
-        else:
-            parts[-1].append(one)
-    found = [_expression(part) for part in parts]
-    return None if None in found else "|".join(one for one in found if one is not None)
-
-
-def _bracket(characters: Sequence[Character], position: int) -> tuple[str, int] | None:
-    """`[a-c]`, `[!x]`, `[[:digit:]]` as a regular expression, and where it ends; a bracket that closes nowhere."""
-    index = position + 1
-    negated = index < len(characters) and characters[index] in (("!", False), ("^", False))
-    index += negated
-    inside = ""
-    first = index
-    while index < len(characters):
-        character, quoted = characters[index]
-        if character == "]" and not quoted and index > first:
-            return (f"[{'^' if negated else ''}{inside}]", index)
-        if character == "[" and not quoted and characters[index + 1 : index + 2] == [(":", False)]:
-            text = "".join(one for one, _ in characters[index : index + 12])
-            found = re.match(r"\[:(\w+):\]", text)
-            if found is None or found[1] not in _CLASSES:
-                return None
-            inside += _CLASSES[found[1]]
-            index += found.end()
-            continue
-        if character == "[" and not quoted and characters[index + 1 : index + 2] in ([(".", False)], [("=", False)]):
-            return None
-        is_range = character == "-" and not quoted and inside and characters[index + 1 : index + 2] != [("]", False)]
-        inside += "-" if is_range else re.escape(character)
-        if is_range and characters[index - 1][0] > characters[index + 1 : index + 2][-1:][0][0]:
-            return None
-        index += 1
-    return (r"\[", position)
+def _elements(text: str) -> str:
+    """What stands in brackets: `a-c`, `[:digit:]`."""
+    made = ""
+    for found in re.finditer(r"\[:(\w+):\]|\\(.)|(\[[:.=])|.", text, re.DOTALL):
+        if found[3]:
+            raise LookupError
+        inner = found[0] == "-" and 0 < found.start() < len(text) - 1
+        made += _CLASSES[found[1]] if found[1] else "-" if inner else re.escape(found[2] or found[0])
+    return made
