@@ -290,6 +290,12 @@ def test_words_know_their_lines() -> None:
     ]
 
 
+def test_a_condition_inside_a_command_substitution_knows_its_line() -> None:
+    word = unknown_of("\nN=$(\n  if [ -f x ]; then echo 1; else echo 2; fi\n)\nrun $N")
+    assert word.reason is not None
+    assert (word.reason.line, word.reason.choices) == (3, ("1", "2"))
+
+
 def test_of_an_array_only_the_part_that_depends_on_a_condition_is_unknown() -> None:
     script = 'A=(--lr 1)\nif [ "$DEBUG" = 1 ]; then A+=(--colocate); fi\nA+=(--bf16)\nrun ${A[@]}'
     words = run_of(script).words

@@ -738,11 +738,11 @@ class _Evaluator:
             text = printed(name, rest, given or "")
         self.state.output.append(Unknown(name) if text is None else text)
 
-    def _output(self, source: str) -> str:
+    def _output(self, part: WordPart) -> str:
         """What a command prints, if that follows from the script alone."""
-        if source.startswith(("<(", ">(")) or self._calls >= _MOST_CALLS:
+        source = part.text
+        if part.body is None or self._calls >= _MOST_CALLS:
             return Unknown(source)
-        inner = source[1:-1] if source.startswith("`") else source[2:-1]
         before, outer = len(self.commands), self.state.output
         self._calls += 1
         self._tested += 1
@@ -750,10 +750,10 @@ class _Evaluator:
         status: bool | None = None
         try:
             with self._subshell(), suppress(_Return, _Break):
-                status = self.run(parse(inner))
+                status = self.run(part.body)
             made = self.state.output
             text = joined(made) if made or status is not None else Unknown(source)
-        except ShellSyntaxError:
+        except ShellSyntaxError:  # of a text that it evaluates
             text = Unknown(source)
         finally:
             self._calls -= 1

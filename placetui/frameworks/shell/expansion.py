@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from placetui.frameworks.shell.arithmetic import NotKnownError, evaluate
 from placetui.frameworks.shell.patterns import Pattern
 from placetui.frameworks.shell.state import ShellState
-from placetui.frameworks.shell.syntax import ShellSyntaxError, Word, WordPart, parse_operand, parse_word
+from placetui.frameworks.shell.syntax import Parameter, ShellSyntaxError, Word, WordPart, parse_word
 from placetui.frameworks.shell.values import (
     Origin,
     ScriptLine,
@@ -32,9 +32,8 @@ _MOST_CHARACTERS = 1_000_000
 
 _MOST_ITEMS = 10_000
 _BLANKS = " \t\n"
-_PARAMETER = re.compile(r"\$\{([#!]?)(\w+|[@*#?$!-])(.*)\}", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_SUBSTITUTE = re.compile(r":?[-=+?]|##?|%%?|//?|\^\^?|,,?|:")
+_HOME = parse_word("$HOME", quoted=True).parts[0]
 _NUMBERS = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.(-?\d{1,6}))?")
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])")
 _CHANGED = re.compile(r"([A-Za-z_]\w*)\s*(?:[-+*/%|&^]?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
@@ -65,7 +64,7 @@ class Expander:
     fixed: Mapping[str, str]
     """Variables that keep their value, whatever the script assigns."""
 
-    output_of: Callable[[str], str]
+    output_of: Callable[[WordPart], str]
     """What a command inside of `$( … )` prints."""
 
     state: ShellState = field(default_factory=ShellState)
@@ -162,7 +161,7 @@ class Expander:
                 user, slash, rest = one.partition("/")
                 whole = bool(slash) or last or number < part.text.count(":", start) * 2
                 if begins and whole and user == "~":
-                    yield WordPart("variable", "$HOME", True)
+                    yield _HOME
                     yield replace(part, text=slash + rest)
                 elif begins and slash and re.fullmatch(r"~[a-z_][a-z0-9_-]*", user):  # of a user that may exist
                     yield WordPart("command", user, True)
@@ -199,44 +198,41 @@ class Expander:
         if part.kind == "text":
             return [Piece(part.text, "literal" if mode == "split" and not operand else mode)]
         if part.kind == "command":
-            return [Piece(Unknown(part.text) if part.text.startswith("~") else self.output_of(part.text), mode)]
+            return [Piece(self.output_of(part), mode)]
         if part.kind == "arithmetic":
             value = self.arithmetic(part.text[2:-1] if part.text.startswith("$[") else part.text[3:-2])
             if isinstance(value, Unknown):
                 value = Unknown(part.text, value.variables, value.reason)
             return [Piece(value, mode)]
-        return self._parameter(part.text, mode)
+        if part.parameter is None:
+            return [Piece(Unknown(part.text), mode)]
+        return self._parameter(part.parameter, part.text, mode)
 
     # Parameters
 
-    def _parameter(self, source: str, mode: Literal["quoted", "split"]) -> Pieces:
+    def _parameter(self, one: Parameter, source: str, mode: Literal["quoted", "split"]) -> Pieces:
         """The value of `$X`, `${X}`, `${X:-8}`, `${X[@]}` and the like."""
-        found = _PARAMETER.fullmatch(source if source.startswith("${") else f"${{{source[1:]}}}")
-        if found is None:
-            return [Piece(Unknown(source), mode)]
-        mark, name, rest = found.groups()
-        if source in ("${#}", "${#:-0}"):
-            mark, name, rest = "", "#", source[3:-1]
-        index, rest = _index(rest)
-        every = index in ("@", "*") or name in ("@", "*")
-        if mark == "!":
-            if index in ("@", "*") and not rest:
-                return self._spread(self._keys(source, name), index or "", mode)
+        name = one.name
+        every = one.index if one.index in ("@", "*") else name if name in ("@", "*") else ""
+        unknown = Unknown(source, (name,))
+        if one.mark == "!":
+            if one.index in ("@", "*") and not one.sign:
+                return self._spread(self._keys(source, name), every, mode)
             held = self.state.variables.get(name)
-            if index is not None or rest or not held or not _NAME.fullmatch(held[0]) or isinstance(held[0], Unknown):
-                return [Piece(Unknown(source, (name,)), mode)]
+            if one.index is not None or one.sign or not held or is_unknown(held[:1]) or not _NAME.fullmatch(held[0]):
+                return [Piece(unknown, mode)]
             name = held[0]
-        values = self.lookup(name, index)
-        if mark == "#":
-            unsure = values is None or is_unknown(values) or rest
+        values = self.lookup(name, one.index)
+        if one.mark == "#":
+            unsure = values is None or is_unknown(values) or one.sign
             length = len(values or ()) if every else len((values or [""])[0])
-            return [Piece(Unknown(source, (name,)) if unsure else str(length), mode)]
-        if rest:
-            return self._substituted(source, name, index, values, rest, mode)
+            return [Piece(unknown if unsure else str(length), mode)]
+        if one.sign:
+            return self._substituted(one, source, every, values, mode)
         if values is None:
             return [Piece(Unknown(source, (name,)), mode)]
         if every:
-            return self._spread(values, index or name, mode)
+            return self._spread(values, every, mode)
         value = values[0] if values else ""
         if isinstance(value, Unknown):
             value = Unknown(source, value.variables or (name,), value.reason)
@@ -317,65 +313,49 @@ class Expander:
         self.blockers += value.variables
 
     def _substituted(
-        self,
-        source: str,
-        name: str,
-        index: str | None,
-        values: list[str] | None,
-        rest: str,
-        mode: Literal["quoted", "split"],
+        self, one: Parameter, source: str, every: str, values: list[str] | None, mode: Literal["quoted", "split"]
     ) -> Pieces:
         """`${X:-8}`, `${X:=8}`, `${X:+y}`, `${X%.*}` and their kin."""
-        sign = _SUBSTITUTE.match(rest)
         unknown = [value for value in values or () if isinstance(value, Unknown)]
-        reason = unknown[0].reason if unknown else None
-        if sign is None:
-            return [Piece(Unknown(source, (name,), reason), mode)]
-        kind, operand = sign[0], rest[sign.end() :]
-        every = index if index in ("@", "*") else name if name in ("@", "*") else ""
-        if kind != ":" and kind.lstrip(":") in ("-", "=", "+", "?"):
-            if unknown and (kind.endswith("+") or len(values or ()) == 1):
-                return [Piece(Unknown(source, (name,), reason), mode)]
-            missing = not values or (kind.startswith(":") and not "".join(values) and len(values) == 1)
-            if missing is kind.endswith("+"):
+        not_known: Pieces = [Piece(Unknown(source, (one.name,), unknown[0].reason if unknown else None), mode)]
+        kind = one.sign[-1]
+        if kind in "-=+?":
+            if unknown and (kind == "+" or len(unknown) == len(values or ()) == 1):
+                return not_known
+            missing = not values or (one.sign.startswith(":") and values == [""])
+            if missing is (kind == "+"):
                 return self._spread(values or [""], every, mode) if not missing else self._nothing(every, mode)
-            if kind.endswith("?"):
-                return [Piece(Unknown(source, (name,)), mode)]
-            return self._default(name, index, kind, operand, mode)
+            return not_known if kind == "?" else self._default(one, mode)
         made: list[str] | None = None
         if values is not None and not unknown:
             held = values if every else values[:1] or [""]
-            made = self._sliced(held, operand, every, name) if kind == ":" else self._changed(held, kind, operand)
-        if made is None:
-            return [Piece(Unknown(source, (name,), reason), mode)]
-        return self._spread(made, every, mode)
+            made = self._sliced(held, one, every) if one.sign == ":" else self._changed(held, one)
+        return not_known if made is None else self._spread(made, every, mode)
 
     def _nothing(self, every: str, mode: Literal["quoted", "split"]) -> Pieces:
         return [] if every == "@" else [Piece("", mode)]
 
-    def _default(
-        self, name: str, index: str | None, kind: str, operand: str, mode: Literal["quoted", "split"]
-    ) -> Pieces:
-        word = parse_operand(operand, quoted=mode == "quoted")
-        if kind.endswith("="):
-            value = self.text(word)
-            if index is not None:
-                return [Piece(Unknown(operand, (name,)), mode)]
-            self.set(name, [value], self.place(self._word_line), operand)
+    def _default(self, one: Parameter, mode: Literal["quoted", "split"]) -> Pieces:
+        if one.sign.endswith("="):
+            value = self.text(one.operand)
+            if one.index is not None:
+                return [Piece(Unknown(one.operand.source, (one.name,)), mode)]
+            self.set(one.name, [value], self.place(self._word_line), one.operand.source)
             return [Piece(value, mode)]
-        parts = word.parts if mode == "quoted" else tuple(self._with_home(word.parts))
-        pieces = [piece for part in parts for piece in self._pieces(part, operand=True)]
-        return pieces or ([Piece("", "quoted")] if mode == "quoted" else [])
+        parts = one.operand.parts if mode == "quoted" else tuple(self._with_home(one.operand.parts))
+        return [piece for part in parts for piece in self._pieces(part, operand=True)]
 
-    def _changed(self, values: Sequence[str], kind: str, operand: str) -> list[str] | None:
+    def _changed(self, values: Sequence[str], one: Parameter) -> list[str] | None:
         """Values without what a pattern matches, or with something in its place, or in other letters."""
-        new: str = ""
-        if kind.startswith("/"):
-            operand, replacement = _before_slash(operand)
-            new = self.text(parse_word(replacement))
-            if isinstance(new, Unknown) or ("&" in new and "\\" in new):
+        kind, word = one.sign, one.operand
+        if kind in ("^", "^^", ",", ",,"):
+            change = str.upper if kind[0] == "^" else str.lower
+            if word.parts:
                 return None
-        word = parse_word(operand)
+            return [change(value) if len(kind) == 2 else change(value[:1]) + value[1:] for value in values]
+        new = self.text(one.replacement)
+        if kind[0] not in "#%/" or isinstance(new, Unknown) or ("&" in new and "\\" in new):
+            return None
         anchor = ""
         if kind == "/" and word.parts and word.parts[0].kind == "text" and not word.parts[0].quoted:
             first = word.parts[0].text
@@ -384,19 +364,13 @@ class Expander:
         pattern = self.pattern(word)
         if pattern is None:
             return None
-        made: list[str | None] = []
-        for value in values:
-            if kind.startswith("/"):
-                empty = not word.parts or not (word.source or anchor)
-                made.append(value if empty else pattern.replaced(value, new, anchor=anchor, every=kind == "//"))
-            elif kind[0] in "#%":
-                made.append(pattern.removed(value, kind))
-            elif operand:
-                made.append(None)
-            else:
-                change = str.upper if kind[0] == "^" else str.lower
-                made.append(change(value) if len(kind) == 2 else change(value[:1]) + value[1:])
-        return None if None in made else [one for one in made if one is not None]
+        if kind[0] != "/":
+            made = [pattern.removed(value, kind) for value in values]
+        elif not word.source and not anchor:
+            return list(values)
+        else:
+            made = [pattern.replaced(value, new, anchor=anchor, every=kind == "//") for value in values]
+        return None if None in made else [text for text in made if text is not None]
 
     def pattern(self, word: Word) -> Pattern | None:
         """A word as a pattern, in which quoted parts stand for themselves; None if it is not known."""
@@ -411,14 +385,14 @@ class Expander:
             return None
         return Pattern(pieces, ignore_case="nocasematch" in self.state.options)
 
-    def _sliced(self, values: Sequence[str], operand: str, every: str, name: str) -> list[str] | None:
+    def _sliced(self, values: Sequence[str], one: Parameter, every: str) -> list[str] | None:
         """`${X:2:3}`: characters of a text, or elements of an array."""
-        text = self.text(parse_word(operand))
+        text = self.text(one.operand)
         bounds = [self.arithmetic(one) for one in text.split(":", 1)]
         if isinstance(text, Unknown) or is_unknown(bounds) or "?" in text:
             return None
         start, size = int(bounds[0]), int(bounds[1]) if len(bounds) > 1 else None
-        of_parameters = name in ("@", "*")
+        of_parameters = one.name in ("@", "*")
         length = (len(values) if every else len(values[0])) + of_parameters
         if start < 0:
             start += length
@@ -579,18 +553,6 @@ def _delimiter(separators: str) -> re.Pattern[str]:
     return re.compile("|".join(choices))
 
 
-def _index(rest: str) -> tuple[str | None, str]:
-    """What stands in brackets behind a name, and what follows."""
-    if not rest.startswith("["):
-        return None, rest
-    depth = 0
-    for position, character in enumerate(rest):
-        depth += {"[": 1, "]": -1}.get(character, 0)
-        if not depth:
-            return rest[1:position], rest[position + 1 :]
-    return None, rest
-
-
 def _element(values: list[str], position: int, source: str) -> list[str]:
     """One of several values; what is not known before it may be more than one, or none."""
     around = values[: position + 1] if position >= 0 else values[position:]
@@ -598,24 +560,6 @@ def _element(values: list[str], position: int, source: str) -> list[str]:
     if unknown is not None:
         return [Unknown(source, unknown.variables, unknown.reason)]
     return values[position:][:1] if -len(values) <= position else []
-
-
-def _before_slash(operand: str) -> tuple[str, str]:
-    """The pattern and the replacement of `${X/a/b}`."""
-    quote = ""
-    position = 0
-    while position < len(operand):
-        character = operand[position]
-        if character == "\\":
-            position += 1
-        elif quote or character in "'\"":
-            quote = "" if character == quote else quote or character
-        elif operand.startswith("${", position):
-            position = max(position, operand.find("}", position))
-        elif character == "/" and position:
-            return operand[:position], operand[position + 1 :]
-        position += 1
-    return operand, ""
 
 
 def _is_array(word: Word) -> bool:
@@ -703,7 +647,8 @@ def _as_parts(tokens: Iterable[_Token]) -> tuple[WordPart, ...]:
         if isinstance(token, WordPart):
             parts.append(token)
         elif parts and not parts[-1].quoted and _continues(parts[-1], token):
-            parts[-1] = replace(parts[-1], text=parts[-1].text + token)
+            text = parts[-1].text + token
+            parts[-1:] = [replace(parts[-1], text=text)] if parts[-1].kind == "text" else parse_word(text).parts
         else:
             parts.append(WordPart("text", token, False))
     return tuple(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn, TypeAlias
 
@@ -14,7 +15,8 @@ _REDIRECT = re.compile(r"\d*(?:&>>|&>|>>|>&|>\||<>|<<<|<<-|<<|<&|>|<)")
 _SPECIAL_CHARACTERS = frozenset(" \t\r\n|&;()<>'\"\\$`")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _EQUALS = re.compile(r"(\+?)=")
-_PATTERN_OPERAND = re.compile(r"\$\{!?(?:\w+|[@*])(?:\[[^\]]*\])?[#%/^,]")
+_PARAMETER = re.compile(r"([#!]?)(\w+|[@*#?$!-])")
+_SIGN = re.compile(r":?[-=+?]|##?|%%?|//?|\^\^?|,,?|[^}]")
 _VARIABLE = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])")
 _BACKTICKS = re.compile(r"`(?:[^`\\]|\\.)*`", re.DOTALL)
 _FUNCTION = re.compile(r"([\w.:-]+)[ \t]*\([ \t]*\)")
@@ -43,6 +45,11 @@ class WordPart:
     """Literal text without its quotes; the source of an expansion, `${X:-8}`."""
 
     quoted: bool
+    parameter: Parameter | None = None
+    """What a variable stands for, if that can be followed."""
+
+    body: Block | None = None
+    """The commands of `$( … )`, if they can be followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,23 @@ class Word:
     def bare(self) -> str | None:
         """Its text if nothing in it is quoted or expanded: only then it can be a keyword."""
         return self.source if all(part.kind == "text" and not part.quoted for part in self.parts) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What stands in `${ … }`."""
+
+    name: str
+    mark: str = ""
+    """`#` for a length, `!` for another variable that is named."""
+
+    index: str | None = None
+    sign: str = ""
+    """What happens to the value: `:-`, `%%`, `/`, or `:` for a slice."""
+
+    operand: Word = Word(())
+    replacement: Word = Word(())
+    """Of `${X/operand/replacement}`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +236,6 @@ def parse(text: str) -> Block:
 def parse_word(text: str, *, quoted: bool = False) -> Word:
     """All of a text as one word; with `quoted`, as between double quotes."""
     return Parser(text).whole_word(quoted)
-
-
-def parse_operand(text: str, *, quoted: bool) -> Word:
-    """What stands behind the sign of `${X:-text}`; with `quoted`, all of it stands between double quotes."""
-    return Parser(text).operand() if quoted else parse_word(text)
 
 
 @dataclass(slots=True)
@@ -601,10 +620,6 @@ class Parser:
         """The whole text as one word."""
         return Word(tuple(self._double_quoted(""))) if quoted else self._parts(lambda: False)
 
-    def operand(self) -> Word:
-        """The whole text as an operand between double quotes, in which further double quotes only vanish."""
-        return Word(tuple(self._double_quoted("", operand=True)))
-
     def _pattern(self, *, expression: bool = False) -> Word:
         """A pattern, in which parentheses may group alternatives; or a regular expression."""
         self._skip_blanks()
@@ -625,13 +640,14 @@ class Parser:
         word = self._parts(ends, line)
         return word if self.position > start else self._fail("a pattern is missing")
 
-    def _parts(self, ends: Callable[[], bool], line: int = 0) -> Word:
-        """A word up to where it ends."""
+    def _parts(self, ends: Callable[[], bool], line: int = 0, special: str = "") -> Word:
+        """A word up to where it ends; `special` are further characters at which it may."""
         parts: list[WordPart] = []
         text = self.text
+        stops = _SPECIAL_CHARACTERS.union(special)
         if text.startswith(("<(", ">("), self.position):
             start = self.position
-            self.position = self._after_command(start + 2)
+            self._substitution(start + 2)
             parts.append(WordPart("command", text[start : self.position], False))
         while self._rest() and not ends():
             character = text[self.position]
@@ -653,7 +669,7 @@ class Parser:
             else:
                 start = self.position
                 self.position += 1
-                while self._rest() and text[self.position] not in _SPECIAL_CHARACTERS:
+                while self._rest() and text[self.position] not in stops:
                     self.position += 1
                 parts.append(WordPart("text", text[start : self.position], False))
         return Word(tuple(parts), line)
@@ -671,9 +687,9 @@ class Parser:
         self.position += 2
         return [WordPart("text", self.text[self.position - 1 : self.position] or "\\", True)]
 
-    def _double_quoted(self, end: str, *, operand: bool = False) -> list[WordPart]:
-        """What stands between double quotes, or up to the end of the text; expansions in it stay."""
-        escapable = '"\\$`}' if operand else '"\\$`'
+    def _double_quoted(self, end: str) -> list[WordPart]:
+        """What stands between double quotes, up to a brace or to the end of the text; expansions in it stay."""
+        special = '"\\$`}' if end == "}" else '"\\$`'
         parts: list[WordPart] = []
         start = self.position
         text = self.text
@@ -684,109 +700,108 @@ class Parser:
                 return parts or [WordPart("text", "", True)]
             if character == "\\" and self.position + 1 < len(text):
                 following = text[self.position + 1]
-                escaped = "" if following == "\n" else following if following in escapable else f"\\{following}"
+                escaped = "" if following == "\n" else following if following in special else f"\\{following}"
                 parts.append(WordPart("text", escaped, True))
                 self.position += 2
             elif character in "$`" and (expansion := self._expansion(True)):
                 parts.append(expansion)
-            elif character == '"' and operand:
+            elif character == '"' and end == "}":  # quotes between quotes only vanish
                 self.position += 1
+                parts += self._double_quoted('"')
             else:
                 begin = self.position
                 self.position += 1
-                while self._rest() and text[self.position] not in '"\\$`':
+                while self._rest() and text[self.position] not in special:
                     self.position += 1
                 parts.append(WordPart("text", text[begin : self.position], True))
         if end:
-            self._fail(f"a double quote is not closed: {text[start - 1 : start + 39]!r}")
+            opened = "a double quote" if end == '"' else "`{`"
+            self._fail(f"{opened} is not closed: {text[start - 1 : start + 39]!r}")
         return parts
 
     def _expansion(self, quoted: bool) -> WordPart | None:
         """What begins with `$` or a backtick here; None for a `$` that is only a character."""
-        start = self.position
-        if self.text.startswith("$[", start):
-            self.position = self._closing(start + 1, "[", "]")
-            return WordPart("arithmetic", self.text[start : self.position], quoted)
-        if self.text.startswith("$(", start):
-            return self._command_or_arithmetic(start, quoted)
-        if self.text.startswith("${", start):
-            self.position = self._after_brace(start, quoted)
-            return WordPart("variable", self.text[start : self.position], quoted)
-        if self.text[start] == "`":
-            self.position = self._after_backtick(start)
-            escaped = r"\\([`\\$\"])" if quoted else r"\\([`\\$])"
-            inner = re.sub(escaped, r"\1", self.text[start + 1 : self.position - 1])
-            return WordPart("command", f"`{inner}`", quoted)
-        found = _VARIABLE.match(self.text, start)
+        text, start = self.text, self.position
+        if text.startswith("${", start):
+            parameter = self._parameter(quoted)
+            return WordPart("variable", text[start : self.position], quoted, parameter)
+        if text.startswith(("$[", "$((", "$("), start):
+            opens, closes = ("[", "]") if text[start + 1] == "[" else ("(", ")")
+            if opens == "[" or text.startswith("((", start + 1):
+                self.position = self._closing(start + 1, opens, closes)
+                if opens == "[" or text.startswith("))", self.position - 2):
+                    return WordPart("arithmetic", text[start : self.position], quoted)
+            body = self._substitution(start + 2)  # `$((` is also how a subshell inside `$( … )` begins
+            return WordPart("command", text[start : self.position], quoted, body=body)
+        if text[start] == "`":
+            return self._backticks(quoted)
+        found = _VARIABLE.match(text, start)
         if found is None:
             return None
         self.position = found.end()
-        return WordPart("variable", found[0], quoted)
+        return WordPart("variable", found[0], quoted, Parameter(found[0][1:]))
 
-    def _command_or_arithmetic(self, start: int, quoted: bool) -> WordPart:
-        """`$( … )` or `$(( … ))`, which also is how a subshell inside `$( … )` may begin."""
-        if self.text.startswith("$((", start):
-            self.position = self._closing(start + 1, "(", ")")
-            if self.text.startswith("))", self.position - 2):
-                return WordPart("arithmetic", self.text[start : self.position], quoted)
-        self.position = self._after_command(start + 2)
-        return WordPart("command", self.text[start : self.position], quoted)
+    def _backticks(self, quoted: bool) -> WordPart:
+        found = _BACKTICKS.match(self.text, self.position) or self._fail("a backtick is not closed")
+        inner = re.sub(r"\\([`\\$\"])" if quoted else r"\\([`\\$])", r"\1", found[0][1:-1])
+        body = None
+        with suppress(ShellSyntaxError):  # it is an error only when it is followed
+            body = Parser(inner, _nesting=self._nesting + 1).script()
+        self.position = found.end()
+        return WordPart("command", f"`{inner}`", quoted, body=body)
 
-    def _after_command(self, start: int) -> int:
-        """The place after the bracket that closes a command, which may hold comments, documents and patterns."""
-        inner = Parser(self.text, start, self._nesting + 1)
+    def _substitution(self, start: int) -> Block | None:
+        """Read a command up to its closing bracket; it may hold comments, documents and patterns."""
+        inner = Parser(self.text, start, self._nesting + 1, self.line, self.position)
         if self._nesting < _MOST_NESTING:
-            try:
-                inner._list(())
+            with suppress(ShellSyntaxError):  # it is an error only when it is followed
+                body = inner._list(())
                 inner._expect(")")
-            except ShellSyntaxError:
-                pass  # it is followed later, and is an error only then
-            else:
-                return inner.position
-        return self._closing(start - 1, "(", ")")
+                self.position = inner.position
+                return body
+        self.position = self._closing(start - 1, "(", ")")
+        return None
 
-    def _after_brace(self, start: int, quoted: bool) -> int:
-        """The place after the brace that closes `${` at `start`: a plain `{` inside opens nothing."""
-        text = self.text
-        plain = quoted and not _PATTERN_OPERAND.match(text, start)  # single quotes are characters there
-        position = start + 2
-        while position < len(text):
-            character = text[position]
-            if character == "}":
-                return position + 1
-            if character == "\\":
-                position += 2
-            elif character == "'" and not plain:
-                close = text.find("'", position + 1)
-                position = close + 1 if close >= 0 else len(text)
-            elif character == '"':
-                position = self._after_quote(position)
-            else:
-                position = self._after_expansion(position, quoted)
-        return self._fail(f"`{{` is not closed: {text[start : start + 40]!r}")
+    def _parameter(self, quoted: bool) -> Parameter | None:
+        """What stands in `${ … }`: a plain `{` inside opens nothing."""
+        self.position += 2
+        start = self.position
+        found = _PARAMETER.match(self.text, start)
+        mark, name = found.groups() if found else ("", "")
+        if self.text.startswith(("#}", "#:"), start):
+            mark, name = "", "#"
+        self.position += len(mark + name)
+        index = None
+        if name and self.text.startswith("[", self.position):
+            end = self._closing(self.position, "[", "]")
+            index = self.text[self.position + 1 : end - 1]
+            self.position = end
+        sign = _SIGN.match(self.text, self.position)
+        self.position = sign.end() if sign else self.position
+        kind = sign[0] if sign else ""
+        replacement = Word(())
+        if quoted and kind.lstrip(":") in ("-", "=", "+", "?") and kind != ":":
+            operand = Word(tuple(self._double_quoted("}")))
+        else:
+            operand = self._operand("/" if kind.startswith("/") else "")
+            if self.text.startswith("/", self.position):
+                self.position += 1
+                replacement = self._operand()
+            if not self.text.startswith("}", self.position):
+                self.position = start
+                self._fail(f"`{{` is not closed: {self.text[start - 2 : start + 38]!r}")
+            self.position += 1
+        return Parameter(name, mark, index, kind, operand, replacement) if name else None
 
-    def _after_quote(self, start: int) -> int:
-        """The place after the double quote that closes the one at `start`."""
-        position = start + 1
-        while position < len(self.text):
-            if self.text[position] == '"':
-                return position + 1
-            position = position + 2 if self.text[position] == "\\" else self._after_expansion(position, True)
-        return self._fail(f"a double quote is not closed: {self.text[start : start + 40]!r}")
+    def _operand(self, end: str = "") -> Word:
+        """A word inside of `${ … }`, up to the brace that closes it or to an `end` that is not its first character."""
+        start = self.position
 
-    def _after_expansion(self, position: int, quoted: bool) -> int:
-        """The place after one character, or after the expansion that begins with it."""
-        if self.text.startswith("${", position):
-            return self._after_brace(position, quoted)
-        if self.text.startswith("$((", position):
-            return self._closing(position + 1, "(", ")")
-        if self.text.startswith("$(", position):
-            return self._after_command(position + 2)
-        return self._after_backtick(position) if self.text[position] == "`" else position + 1
+        def ends() -> bool:
+            character = self.text[self.position]
+            return character == "}" or (character == end and self.position > start)
 
-    def _after_backtick(self, start: int) -> int:
-        found = _BACKTICKS.match(self.text, start) or self._fail("a backtick is not closed")
-        return found.end()
+        return self._parts(ends, special=f"{end}}}")
 
     def _closing(self, position: int, opens: str, closes: str) -> int:
         """The place after the bracket that closes the one at `position`, quotes passed over."""
