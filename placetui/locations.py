@@ -70,7 +70,7 @@ def read_json(path: str | os.PathLike[str], most: int, *, owned: bool = False) -
     import json
 
     try:
-        # Without O_NONBLOCK, a pipe of this name would hold us up for ever.
+        # Without O_NONBLOCK, a pipe of this name would hold us up forever.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)

@@ -17,7 +17,10 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
     """Add --cluster, --mode and --set."""
     parser.add_argument("--cluster", metavar="NxG|FILE", help="nodes x GPUs per node, or a file with a topology")
     parser.add_argument(
-        "--mode", choices=modes(), metavar="MODE", help=f"how to read the file, overriding it: {', '.join(modes())}"
+        "--mode",
+        choices=modes(),
+        metavar="MODE",
+        help=f"placement mode, overriding that of the file: {', '.join(modes())}",
     )
     parser.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], dest="overrides", help="override a value of the file"

@@ -22,9 +22,9 @@ COMMANDS = {
     "show": "draw which rank is on which device: text, SVG or JSON",
     "shot": "draw the whole dashboard as an SVG picture",
     "explain": "explain why a rank is where it is, or who is on a device",
-    "diff": "show which ranks move, appear or disappear between two files",
+    "diff": "show which ranks move, are added or are removed between two files",
     "top": "show memory, load and processes of the GPUs, live or once",
-    "preflight": "report whether Ray could place what a file asks for, and if not, why",
+    "preflight": "report whether Ray can place a job, and if not, why",
     "up": "launch a plan on a Ray cluster",
     "submit": "run your own command through Ray Jobs, once it fits",
     "ps": "list the jobs of a Ray cluster",
@@ -48,7 +48,7 @@ ON_A_CLUSTER = frozenset({"top", "preflight", "up", "submit", "ps", "down", "cal
 
 
 class _Formatter(argparse.HelpFormatter):
-    """As wide as the terminal. By itself argparse asks `shutil`, which is slow to load, for every argument."""
+    """As wide as the terminal. By itself argparse asks `shutil`, which is slow to load, forevery argument."""
 
     def __init__(self, prog: str) -> None:
         columns = os.environ.get("COLUMNS", "")

@@ -50,10 +50,12 @@ def _share(plan: Plan, operation: SetShare) -> Edit:
     if share is None:
         return Edit(f"default share of {name}", (SetValue(path, None),))
     if component.units is None:
-        raise EditRefused(f"`{name}` sits on nodes or robots, which are not divided into shares")
+        raise EditRefused(f"`{name}` is placed on nodes or robots, which have no shares")
     units = round(share * SHARE_UNITS) if 0 < share <= 1 else 0
     if not units:
-        raise EditRefused(f"{share:g} is no share", "write a fraction of a GPU: above 0, at most 1, in steps of 0.0001")
+        raise EditRefused(
+            f"{share:g} is not a share", "write a fraction of a GPU: above 0, at most 1, in steps of 0.0001"
+        )
     return Edit(f"share of {name}: {units / SHARE_UNITS:g}", (SetValue(path, units / SHARE_UNITS),))
 
 

@@ -10,16 +10,16 @@ from placetui.masking import mask_secrets
 from placetui.placement.edits import Refusal
 from placetui.placement.wording import count
 
-Layout: TypeAlias = Literal["colocated", "disaggregated"]
+Layout: TypeAlias = Literal["collocated", "disaggregated"]
 
 ADVICE: dict[Layout, str] = {
-    "colocated": (
-        "Colocate when GPUs are few or the set-up should stay simple, and rollout is light or its latency does not "
-        "matter. Training and inference then contend for each GPU, which must be acceptable."
+    "collocated": (
+        "Choose collocated if you have few GPUs or want a simple setup, and rollout is light or its latency does not "
+        "matter. Training and rollout then take turns on each GPU."
     ),
     "disaggregated": (
-        "Disaggregate when inference is heavy or its latency and throughput must be steady, and there are GPUs enough. "
-        "It is also the choice when pools must be isolated or training is asynchronous."
+        "Choose disaggregated if rollout is heavy or needs steady latency and throughput, and you have enough GPUs. "
+        "It also isolates the pools, and asynchronous training needs it."
     ),
 }
 """When each is the better choice, in two sentences."""
@@ -40,7 +40,7 @@ class JobSize:
     def split(self, layout: Layout) -> tuple[int, int]:
         """GPUs of training and of rollout."""
         total = self.nodes * self.gpus_per_node
-        if layout == "colocated":
+        if layout == "collocated":
             return total, total
         training = total // 2 if self.training is None else self.training
         return training, total - training
@@ -53,7 +53,7 @@ class JobSize:
         reason = ""
         if self.nodes < 1 or node < 1 or training < 1 or rollout < 1 or each < 1:
             total = count(max(self.nodes * node, 0), "GPU")
-            return Refusal(f"{total} cannot hold training and rollout so", "choose larger sizes")
+            return Refusal(f"{total} cannot be divided between training and rollout", "choose larger sizes")
         if rollout % each:
             reason = f"{count(rollout, 'rollout GPU')} cannot be divided into processes of {each}"
         elif spans_nodes and each > node:

@@ -57,8 +57,8 @@ class Note:
 
 
 CPUS_NOT_KNOWN = Note(
-    "the CPUs of the nodes are not known: whether they suffice is not judged",
-    "write `cpus` under placetui.topology, or ask a running cluster",
+    "the number of CPUs of the nodes is unknown: CPUs are not checked",
+    "write `cpus` under placetui.topology, or check against a running cluster",
 )
 
 

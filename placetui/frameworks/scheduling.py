@@ -81,7 +81,7 @@ class Scheduled:
     """For each bundle all nodes that Ray may take: with a single one the node is certain. Empty for actors."""
 
     infeasible: bool = False
-    """Whether Ray gives up until a node joins: some bundle is too large for every node, even if all were free."""
+    """Whether Ray gives up until a node joins: some bundle is too large forevery node, even if all were free."""
 
     fragmented: bool = False
     """Whether the amounts would do, and only single devices are too full."""

@@ -27,7 +27,7 @@ MOST_NODES = 3
 NODE_ID = "ray.io/node-id"
 """A label that every node has."""
 
-_LESS_CPU = "ask for fewer CPUs in a bundle, or start Ray with more there: --num-cpus"
+_LESS_CPU = "request fewer CPUs in a bundle, or start Ray with more there: --num-cpus"
 _BYTES = ("memory", "object_store_memory")
 
 
@@ -248,16 +248,16 @@ class _Explanation:
         if not any(node.total.get(resource) for node in self.nodes):
             return Shortage(
                 f"{begin}; no node has any {resource}",
-                f"start a node with it, or ask for no {resource}",
+                f"start a node with it, or request no {resource}",
                 resources=frozenset(short),
             )
         has = listing(amount_text(name, best.total.get(name, 0)) for name in short)
-        hint = "ask for less in a bundle"
+        hint = "request less in a bundle"
         if isinstance(self.request, GroupDemand) and self.request.strategy == "STRICT_PACK":
-            hint = "ask for less on one node, or add a larger node"
+            hint = "request less on one node, or add a larger node"
         return Shortage(
             f"{begin}; the nearest node, {self.title(best.name)}, has {has} in all",
-            hint if isinstance(self.request, GroupDemand) else "ask for less",
+            hint if isinstance(self.request, GroupDemand) else "request less",
             (NodeGap(best.name, short),),
             frozenset(short),
         )
@@ -284,7 +284,7 @@ class _Explanation:
         limits = self._clauses(gaps, total=True)
         return Shortage(
             f"{begin}, which fits in total but not per node{f': {limits}' if limits else ''}",
-            _LESS_CPU if resources == {"CPU"} else "ask for less in a bundle, so that nodes are filled without a rest",
+            _LESS_CPU if resources == {"CPU"} else "request less in a bundle, so that nodes are filled without a rest",
             gaps,
             resources,
         )
@@ -295,7 +295,7 @@ class _Explanation:
         short = frozenset(name for gap in gaps for name in gap.missing)
         parts = self._in_parts() if not short else ""
         if parts:
-            return Shortage(f"{begin}; {parts}", "stop what holds the other parts, or ask for smaller ones", gaps)
+            return Shortage(f"{begin}; {parts}", "stop what has the other parts, or request smaller ones", gaps)
         clauses = self._clauses(gaps)
         if not clauses:
             return Shortage(f"{begin}; Ray finds no way to divide them over the nodes", "use fewer kinds of bundles")
@@ -388,9 +388,9 @@ class _Explanation:
         concerned = {gap.node: gap.missing for gap in gaps[:MOST_NODES]}
         holders = [one for one in self.holdings if any(one.resources.get(name) for name in concerned.get(one.node, ()))]
         ends = dict.fromkeys(one.end for one in holders if one.end)
-        hints = [] if "GPU" in short or not short else [f"ask for fewer {listing(sorted(short))}s"]
+        hints = [] if "GPU" in short or not short else [f"request fewer {listing(sorted(short))}s"]
         if ends:
-            hints.append(f"stop what holds it: {listing(list(ends), 2)}")
+            hints.append(f"stop the job that has it: {listing(list(ends), 2)}")
         elif holders and all(one.own for one in holders):
             hints.append("add nodes" if hints else "plan for fewer GPUs, or add nodes")
         else:

@@ -28,7 +28,7 @@ def preflight_lines(found: Mapping[str, Any], file: str) -> Iterator[str]:
     if asked:
         yield from _aligned([("REQUEST", "NEEDS", "VERDICT"), *asked])
     else:
-        yield "nothing is requested from Ray: its actors reserve neither GPUs nor CPUs"
+        yield "the framework reserves no GPUs or CPUs in Ray, so Ray always starts its actors"
     for problem in found["problems"]:
         fields = {name: problem[name] for name in ("rule", "message", "severity", "hint", "file", "line", "column")}
         yield from Problem(**fields).format().splitlines()

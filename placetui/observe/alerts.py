@@ -75,7 +75,7 @@ def alerts_of(node: NodeSample, thresholds: Thresholds) -> Iterator[Alert]:
     for device in node.devices:
         if not device.stale:
             for kind, value in _beyond(device, thresholds):
-                yield Alert(kind, f"{node.name} GPU {device.index}: {value}", node.rank, device.index)
+                yield Alert(kind, f"{node.name}/gpu{device.index}: {value}", node.rank, device.index)
 
 
 def _beyond(device: DeviceSample, thresholds: Thresholds) -> Iterator[tuple[AlertKind, str]]:

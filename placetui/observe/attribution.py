@@ -288,7 +288,7 @@ class _Node:
                 if confirmed:
                     return actor, None
                 if confirmed is None:
-                    doubt = doubt or f"it may be {actor.title}, which has pid {number}: nothing confirms it"
+                    doubt = doubt or f"it may be {actor.title}, which has pid {number}; this is not confirmed"
         return None, doubt
 
     def _unseen(self, device: DeviceSample) -> ProcessSample | None:
@@ -302,7 +302,7 @@ class _Node:
         why = "of a process that is gone, or of clients of MPS"
         if not self._facts.complete:
             why = "of a process of another container, of one that is gone, or of clients of MPS"
-        return ProcessSample(0, rest, kind="gone", note=f"no process that can be seen holds this memory: it is {why}")
+        return ProcessSample(0, rest, kind="gone", note=f"no visible process uses this memory: it is {why}")
 
 
 def _claim(actor: ActorFact, index: int) -> Claim:

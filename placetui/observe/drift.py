@@ -161,26 +161,27 @@ def _node_drift(
         # With NVML alone only this machine is seen.
         if attributed and used:
             what = f": {device_text(GPU, sorted(planned))} cannot be used" if planned else ""
-            yield Drift("fewer_devices", f"{name} is not there{what}", node=rank)
+            yield Drift("fewer_devices", f"{name} does not exist{what}", node=rank)
         return
     if sample.stale or (planned and not sample.devices and sample.error):
         if used:
             why = f": {sample.error}" if sample.error else ""
             age = f" for {sample.age:.0f} s" if sample.age else ""
-            yield Drift("stale", f"nothing is known of {name}{age}{why}", node=rank)
+            yield Drift("stale", f"{name} has not reported{age}{why}", node=rank)
         return
     if sample.state == "draining" and used and attributed:
         why = f": {sample.reason}" if sample.reason else ""
-        yield Drift("draining", f"{name} is draining{why}: what runs there will end", node=rank)
+        yield Drift("draining", f"{name} is draining{why}: its processes will end", node=rank)
     for index in planned:
         if sample.device(index) is None:
-            message = f"{name} has {len(sample.devices)} GPUs: GPU {index} of the plan is not there"
+            message = f"{name} has {len(sample.devices)} GPUs: GPU {index} of the plan does not exist"
             yield Drift("fewer_devices", message, node=rank, device=index)
     for device in sample.devices:
         expected = planned.get(device.index, _NOBODY)
         if not device.stale and not plan.memory and _only_expected(device, expected, job):
             continue
-        where = f"{name} {device.title}"
+        own = "" if device.gpu_id == device.index else f" ({device.title})"
+        where = f"{name}/gpu{device.index}{own}"
         if device.stale:
             if expected:
                 why = f": {device.error}" if device.error else ""
@@ -268,7 +269,7 @@ def owner_of(one: ProcessSample | Claim, job: str) -> Owner | None:
 
 def _unknown_in_group(one: ProcessSample | Claim, node: int, index: int, where: str) -> Drift:
     what = _who(one) if isinstance(one, ProcessSample) else f"{one.actor} (pid {one.pid})"
-    message = f"{what} is in the placement group of {one.group} and none of its ranks; it is on {where}"
+    message = f"{what} is in the placement group of {one.group} but is not one of its ranks; it is on {where}"
     return Drift("stranger_in_group", message, node=node, device=index, pid=one.pid)
 
 

@@ -103,7 +103,7 @@ def follow(
         return None, _why_none(running, outline)
     best = max(fitting, key=lambda job: (job.name == kept, _score(job, outline), job.job.started, job.job.id))
     equal = sum(_score(job, outline) == _score(best, outline) for job in fitting)
-    note = f"{equal} running jobs fit this file: {best.name} is followed; the list of jobs has the others"
+    note = f"{equal} running jobs match this file; following {best.name}"
     return best, note if equal > 1 else ""
 
 
@@ -140,7 +140,7 @@ def _why_none(running: Sequence[RecognisedJob], outline: PlanOutline) -> str:
     other = next((job for job in running if job.framework == outline.framework), running[0])
     title = framework(other.framework).title
     if other.framework != outline.framework:
-        return f"the running job {other.name} is one of {title}, and this file is not"
+        return f"the running job {other.name} is a {title} job, and this file is not"
     return f"a running {title} job has other components: {components_of(other)}"
 
 

@@ -1,4 +1,4 @@
-"""What moves, appears and vanishes between two plans, as data and in words."""
+"""Which ranks move, are added or are removed between two plans, as data and in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from placetui.placement.plan import NODE, Component, Plan, as_share
+from placetui.placement.plan import GPU, NODE, Component, Plan, as_share
 from placetui.placement.topology import Node
 from placetui.placement.wording import count, pattern_text, ranges, share_text
 
@@ -100,7 +100,7 @@ class Difference:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many ranks move, appear, vanish, stay, and hold another share."""
+        """How many ranks move, are added, are removed, stay, and have another share."""
         return {
             "moves": sum(len(one.moves) for one in self.components),
             "appears": sum(len(one.appears) for one in self.components),
@@ -233,17 +233,16 @@ def difference_lines(difference: Difference) -> Iterator[str]:
 
 
 def summary(difference: Difference) -> str:
-    """`8 ranks move, 4 ranks appear, 12 stay`."""
+    """`8 ranks move, 4 added, 2 removed, 16 shares change, 12 stay`."""
     if not difference:
         return f"no difference: {count(difference.stays, 'rank')} as before"
     counts = difference.counts
-    parts = [
-        f"{count(counts[name], 'rank')} {verb if counts[name] > 1 else verb + 's'}"
-        for name, verb in (("moves", "move"), ("appears", "appear"))
-        if counts[name]
-    ]
-    if counts["vanishes"]:
-        parts.append(f"{count(counts['vanishes'], 'rank')} {'vanishes' if counts['vanishes'] == 1 else 'vanish'}")
+    parts = []
+    if counts["moves"]:
+        parts.append(f"{count(counts['moves'], 'rank')} {'moves' if counts['moves'] == 1 else 'move'}")
+    for name, verb in (("appears", "added"), ("vanishes", "removed")):
+        if counts[name]:
+            parts.append(f"{count(counts[name], 'rank')} {verb}")
     if counts["shares"]:
         parts.append(f"{count(counts['shares'], 'share')} {'changes' if counts['shares'] == 1 else 'change'}")
     return ", ".join([*parts, f"{counts['stays']} stay"])
@@ -257,7 +256,7 @@ def _node_lines(nodes: Sequence[NodeDifference]) -> Iterator[str]:
         found = [node for _, node in same]
         first, last = found[0].name, found[-1].name
         names = first if len(found) == 1 else f"{first} … {last}"
-        yield f"{names}: {before or 'not there'} → {after or 'not there'}"
+        yield f"{names}: {before or 'absent'} → {after or 'absent'}"
 
 
 def _component_lines(one: ComponentDifference, before: Plan, after: Plan) -> Iterator[str]:
@@ -270,13 +269,13 @@ def _component_lines(one: ComponentDifference, before: Plan, after: Plan) -> Ite
         if changed:
             yield f"{name}: {', '.join(changed)}"
     elif not old and not new:
-        yield f"{name}: {one.happening}"
+        yield f"{name}: {'added' if one.happening == 'appears' else 'removed'}"
     for run in _runs((move.rank, move.before, move.after) for move in one.moves):
         yield f"{name} {ranges(run.ranks)}: {_positions_text(before, run.before)} → {_positions_text(after, run.after)}"
     for run in _runs((rank, position, position) for rank, position in one.vanishes):
-        yield f"{name} {ranges(run.ranks)}: vanishes from {_positions_text(before, run.before)}"
+        yield f"{name} {ranges(run.ranks)}: removed from {_positions_text(before, run.before)}"
     for run in _runs((rank, position, position) for rank, position in one.appears):
-        yield f"{name} {ranges(run.ranks)}: appears on {_positions_text(after, run.after)}"
+        yield f"{name} {ranges(run.ranks)}: added on {_positions_text(after, run.after)}"
     for share in one.shares:
         yield f"{name} {ranges(share.ranks)}: share {share_text(share.before)} → {share_text(share.after)}"
 
@@ -346,4 +345,6 @@ def _positions_text(plan: Plan, positions: Sequence[RankPosition]) -> str:
     if first.kind == NODE:
         return name
     pattern = pattern_text(first.kind, [one.devices for one in positions if one.node == first.node])
-    return f"{name} {pattern}" if first.node == last.node else f"{name} {pattern} each"
+    if first.node == last.node:
+        return f"{name}/gpu{pattern.removeprefix('GPU ')}" if first.kind == GPU else f"{name} {pattern}"
+    return f"{name}, {pattern} each"

@@ -397,7 +397,7 @@ class DeviceExplanation:
         elif self.total_share is None:
             yield f"{where}: {count(sum(len(one.ranks) for one in self.residents), 'process')}"
         else:
-            yield f"{where}: {share_text(self.total_share)} of it is promised"
+            yield f"{where}: shares add up to {share_text(self.total_share)}"
         for one in self.residents:
             times = f" ×{len(one.ranks)}" if len(one.ranks) > 1 else ""
             yield f"  {_with_share(f'{one.component} {ranges(one.ranks)}{times}', share_text(one.share))}"
@@ -615,7 +615,7 @@ def explain_component(plan: Plan, name: str, locate: Locate, ranks: list[int] | 
 
 
 def occupants_text(occupants: Iterable[Occupant]) -> Iterator[tuple[str, str]]:
-    """`agent 0-199 ×200`, and the share of each: one for every component and share."""
+    """`agent 0-199 ×200`, and the share of each: one forevery component and share."""
     found: dict[tuple[str, float | None], list[int]] = {}
     for one in occupants:
         found.setdefault((one.component, one.share), []).append(one.rank)

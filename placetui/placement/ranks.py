@@ -191,7 +191,7 @@ def _parse_resources(left: tuple[str, Span], total: int | None, describe: Descri
         if total == 0:
             raise RankError(
                 "no_resource_ranks",
-                f"`all` stands for no {noun} at all",
+                f"`all` matches no {noun}",
                 f"{describe() or 'there are none'}: {_NO_DEVICES_HINT}",
                 span,
             )

@@ -23,14 +23,14 @@ def shortest_rule(processes: Sequence[Sequence[int]], total: int, *, may_use_all
     Args:
         processes: the resources of each process by rank, as the rule's node groups number them: devices or nodes.
         total: how many resources there are.
-        may_use_all: whether `all` may stand for every one of them. It must not where the topology is only assumed:
+        may_use_all: whether `all` may stand forevery one of them. It must not where the topology is only assumed:
             there `all` means another number of devices on the real cluster.
 
     Raises:
         CannotExpress: ranks out of order, gaps inside a process, shared devices, numbers that do not exist.
     """
     if not processes:
-        raise CannotExpress("no process would be left")
+        raise CannotExpress("this would leave no process")
     if len(processes) > MOST_PROCESSES:
         raise CannotExpress(f"{len(processes)} processes are more than the {MOST_PROCESSES} a component may have")
     pieces: list[str] = []

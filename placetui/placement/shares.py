@@ -170,13 +170,13 @@ def _report_oversubscribed(
     for names, devices in groups.items():
         device = devices[0]
         node = bisect_right(topology.first_gpu, device) - 1
-        where = f"{topology.nodes[node].name} GPU {device - topology.first_gpu[node]}"
+        where = f"{topology.nodes[node].name}/gpu{device - topology.first_gpu[node]}"
         more = f" and {count(len(devices) - 1, 'other device')}" if len(devices) > 1 else ""
         parts = ", ".join(f"{name} {(components[name].units or 0) / SHARE_UNITS:g}" for name in names)
         named = [name for name in names if name in explicit]
         path = (*SHARES, named[-1]) if named else components[names[-1]].rule.path
         problems.at(path, component=names[-1]).error(
             "oversubscribed",
-            f"{promised[device] / SHARE_UNITS:g} of one GPU is promised on {where}{more} ({parts})",
+            f"shares on {where}{more} add up to {promised[device] / SHARE_UNITS:g} ({parts})",
             hint="lower a share under `placetui.shares`, or move a component",
         )

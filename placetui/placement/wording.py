@@ -86,8 +86,8 @@ def device_text(kind: str, indices: Iterable[int]) -> str:
 
 
 def place_text(node: str, kind: str, indices: Iterable[int]) -> str:
-    """`node0 GPU 0-3`, or `node0` for a process on a node."""
-    return f"{node} {device_text(kind, indices)}".rstrip()
+    """`node0/gpu0-3`, `node0 Franka 0`, or `node0` for a process on a node."""
+    return f"{node}/gpu{ranges(indices)}" if kind == "gpu" else f"{node} {device_text(kind, indices)}".rstrip()
 
 
 def pattern_text(kind: str, owned: Sequence[Sequence[int]]) -> str:

@@ -96,7 +96,7 @@ class Deadline:
         work: Work,
         seconds: float,
         watch: Callable[[], None] | None = None,
-        hint: str = "give it longer with --timeout",
+        hint: str = "wait longer with --timeout",
         policy: Policy | None = None,
     ) -> None:
         """In so many seconds.

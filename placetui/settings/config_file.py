@@ -295,7 +295,7 @@ class _Keys:
             return
         entries = wanted if isinstance(wanted, list) else [wanted]
         if not entries:
-            self._report(f"`{action}` gets no key at all; it keeps its own", "name at least one key", path)
+            self._report(f"`{action}` has no key; its default keys are used", "name at least one key", path)
         for position, entry in enumerate(entries):
             place = (*path, position) if isinstance(wanted, list) else path
             key = self._key(action, entry, place)
@@ -317,7 +317,7 @@ class _Keys:
         holder = self._holders.setdefault(same_key(key), action)
         if holder != action:
             self._report(
-                f"`{action}` and `{holder}` are both on `{key}`; it stays with `{holder}`", "choose another", path
+                f"`{action}` and `{holder}` have the same key, `{key}`; `{holder}` keeps it", "choose another", path
             )
             return None
         return key

@@ -51,7 +51,7 @@ def read_key(text: str) -> str:
     *modifiers, key = text.split("+") if not text.endswith("++") else [*text[:-2].split("+"), "plus"]
     if any(word not in MODIFIERS for word in modifiers):
         meant = [*((get_close_matches(word.lower(), MODIFIERS, 1) or ["ctrl"])[0] for word in modifiers), key.lower()]
-        raise ValueError(f"before a `+` stand ctrl, shift, alt, super, hyper or meta: `{'+'.join(meant)}`")
+        raise ValueError(f"only ctrl, shift, alt, super, hyper or meta can stand before a `+`: `{'+'.join(meant)}`")
     if key in NAMED or _single(key):
         return "+".join([*modifiers, SIGNS.get(key, key)])
     near = get_close_matches(key.lower(), NAMED, 1)

@@ -98,7 +98,7 @@ def availability(action: Action, context: Context) -> bool | None:
 def why_not(action: Action, context: Context) -> str:
     """What an action lacks that belongs to the view; empty if nothing."""
     if "file" in action.needs and context.file in ("record", "none"):
-        return "this is the record of a job, not its file: o opens a file"
+        return "this is the record of a job, not a file; o opens a file"
     if "write" in action.needs and not context.write:
         return READ_ONLY
     if "job" in action.needs and not context.job:
@@ -137,7 +137,7 @@ ACTIONS: tuple[Action, ...] = (
     _move("last_node", "ctrl+end,G", "last node", "Move to the last node."),
     _see("zoom_in", "plus,equals_sign", "zoom in", "Show more of each device.", owner="grid", views=GRID),
     _see("zoom_out", "minus,underscore", "zoom out", "Show more devices at once.", owner="grid", views=GRID),
-    _see("next_metric", "M", "metric", "Colour the heat map by the next value.", owner="grid", views=GRID),
+    _see("next_metric", "M", "metric", "Colour the heat wall by the next value.", owner="grid", views=GRID),
     _see(
         "jump",
         "enter",
@@ -171,7 +171,7 @@ ACTIONS: tuple[Action, ...] = (
         "find",
         "slash",
         "find",
-        "Find a rank, device, node, host, free, shared, oversubscribed.",
+        "Find a rank, device, node or host; or devices that are free, shared or oversubscribed.",
         owner="main",
         views=MAIN,
         labels=_FILTER,
@@ -207,11 +207,11 @@ ACTIONS: tuple[Action, ...] = (
     _edit("assign", "a", "assign", "Assign a component to the selected devices, or move it there.", on="device"),
     _edit("take_off", "delete,backspace", "unassign", "Unassign a component from the selected devices.", on="device"),
     _edit("move_back", "ctrl+left", "move back", "Move a component back by one device."),
-    _edit("move_on", "ctrl+right", "move on", "Move a component forward by one device."),
+    _edit("move_on", "ctrl+right", "move forward", "Move a component forward by one device."),
     _edit("move_up", "ctrl+up", "move up", "Move a component to the previous node."),
     _edit("move_down", "ctrl+down", "move down", "Move a component to the next node."),
     _edit("grow", "right_square_bracket", "grow", "Give a component one more device."),
-    _edit("shrink", "left_square_bracket", "shrink", "Give a component one device less."),
+    _edit("shrink", "left_square_bracket", "shrink", "Give a component one device fewer."),
     _edit("edit_rule", "e", "edit rule", "Edit a rule; the grid changes as you type."),
     _edit("more", "m", "more", "Swap, spread, group, share, rename, join, remove, mode."),
     _text("edit_yaml", "E", "edit text", "Edit the whole file, with the grid beside it.", owner="main"),
@@ -231,12 +231,12 @@ ACTIONS: tuple[Action, ...] = (
     _live("pause", "p", "pause", "Pause or continue live values."),
     _live("faster", "greater_than_sign", "faster", "Sample the cluster more often."),
     _live("slower", "less_than_sign", "slower", "Sample the cluster less often."),
-    _replay("step_on", "full_stop", "step on", "Pause a recording and show the next observation."),
+    _replay("step_on", "full_stop", "step forward", "Pause a recording and show the next observation."),
     _replay("step_back", "comma", "step back", "Pause a recording and show the previous observation."),
-    _replay("skip_on", "right_curly_bracket", "minute on", "Go forward one minute in a recording."),
+    _replay("skip_on", "right_curly_bracket", "minute forward", "Go forward one minute in a recording."),
     _replay("skip_back", "left_curly_bracket", "minute back", "Go back one minute in a recording."),
     _replay("seek", "T", "go to", "Go to a time in a recording."),
-    _launch("launch", "L", "launch", "Launch the plan on the screen, or show a launch."),
+    _launch("launch", "L", "launch", "Launch the plan on the screen, or show the running launch."),
     _launch("preflight", "B", "before launch", "Check whether Ray could place this job, and if not, why."),
     _job("jobs", "J", "jobs", "List the jobs of the cluster; follow one, or stop it."),
     _job(
@@ -261,7 +261,7 @@ ACTIONS: tuple[Action, ...] = (
         "rank_stack",
         "H",
         "stack",
-        "Show where the selected rank is in its code, for one that hangs.",
+        "Show the stack of the selected rank, to see where it hangs.",
         views=RANKS,
         on="rank",
         needs=("job",),

@@ -83,7 +83,7 @@ class Editor:
 
     def _attempt(self, session: Session, operation: Operation) -> Edited | Refusal:
         if session.recorded:
-            return Refusal("this is the record of a job, not its file", "o opens a file")
+            return Refusal("this is the record of a job, not a file", "o opens a file")
         if session.old:
             return Refusal("the file is invalid, and the grid shows the last valid one", "correct its text first")
         return attempt(session.document, session.plan, operation, session.plan_request)

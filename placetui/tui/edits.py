@@ -223,7 +223,7 @@ class Edits:
         answers = [
             Answer("only", "move it to the selected devices", key="o"),
             Answer("swap", "swap places with another", key="s"),
-            Answer("spread", "processes per device, devices per process", key="p"),
+            Answer("spread", "spread: processes per device, or devices per process", key="p"),
             Answer("group", "put it on a node group", key="g"),
             Answer("share", "its share of a device", key="h"),
             Answer("rename", "rename it", key="r"),
@@ -257,7 +257,7 @@ class Edits:
             return None if label is None else PutOnGroup(name, (label,))
         if wanted == "mode":
             known = framework_of(plan).modes
-            modes = [Answer(DEFAULT, "what the file says otherwise"), *(Answer(mode, mode) for mode in known)]
+            modes = [Answer(DEFAULT, "as in the file"), *(Answer(mode, mode) for mode in known)]
             mode = await self.app.push_screen_wait(ChooseScreen("mode of the file", modes))
             return None if mode is None else SetMode(None if mode == DEFAULT else mode)
         return await self._ask_for_text(wanted, name)
@@ -282,13 +282,13 @@ class Edits:
         try:
             return SetShare(name, float(answer))
         except ValueError:
-            self._workspace.refuse(Refusal(f"`{answer}` is no number", "write for example 0.8"))
+            self._workspace.refuse(Refusal(f"`{answer}` is not a number", "write for example 0.8"))
             return None
 
     def _spread(self, name: str, answer: str) -> Operation | None:
         digits = answer.strip("x/ ")
         if not digits.isdecimal() or not int(digits):
-            reason = f"`{answer}` says neither how many processes nor how many devices"
+            reason = f"`{answer}` is neither a number of processes nor of devices"
             self._workspace.refuse(Refusal(reason, "write 2x or /2"))
             return None
         if answer.strip().startswith("/"):

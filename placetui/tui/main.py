@@ -318,7 +318,7 @@ class MainScreen(Screen[None]):
             elif self.launching:
                 about = "ranks starting"
             heat = drawing is not None and drawing.density == "heat"
-            title = title_of("Heat map" if heat else "Grid", None, about)
+            title = title_of("Heat wall" if heat else "Grid", None, about)
             if drawing is not None and self.palette is not None and views.size.width > 40:
                 key = drawing.key(views.size.width - 10)
                 if key:
@@ -620,7 +620,7 @@ class MainScreen(Screen[None]):
     def _row_chosen(self, event: RowChosen) -> None:
         place = place_of_row(self.picture.plan, event.row)
         if place is None:
-            self.notify("this is not in the grid", markup=False)
+            self.notify("this is not shown in the grid", markup=False)
             return
         self.view_plan()
         self.grid.reveal(place)
@@ -701,7 +701,7 @@ class MainScreen(Screen[None]):
             self.notify(words, severity="warning", markup=False)
         else:
             self.app.copy_to_clipboard(text)
-            words = "the grid is on the clipboard, if the terminal takes OSC 52; x saves it to a file"
+            words = "copied the grid, if the terminal supports OSC 52; x saves it to a file"
             self.notify(words, markup=False)
 
     def exported(self, as_svg: bool) -> str:

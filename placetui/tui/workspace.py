@@ -358,7 +358,7 @@ class Workspace:
         answers = [
             Answer("restore", "continue with it", key="r"),
             Answer("discard", "discard it", key="ctrl+d"),
-            Answer("later", "leave it for later, or until something else is edited", key="l"),
+            Answer("later", "decide later", key="l"),
         ]
         question = "There is unsaved work on this file from an earlier run."
         if self.editor.moved_on(lost):
@@ -473,7 +473,7 @@ class Workspace:
         gone = conflict.theirs is None and not conflict.stamp.exists
         answers = [
             Answer("mine", "keep mine, write the file again" if gone else "keep mine, overwrite the file", key="m"),
-            Answer("theirs", "take theirs, discard my changes (undo brings them back)", key="t"),
+            Answer("theirs", "take theirs, discard my changes (undo restores them)", key="t"),
             Answer("see", "see the difference first", key="d"),
         ]
         if conflict.theirs is None:

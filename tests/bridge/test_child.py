@@ -163,7 +163,7 @@ def test_the_end_of_the_pipe_ends_it_whatever_it_is_busy_with(
     child.say(type="start", id=1, service="busy", options={"how": how}, seconds=0.01)
     child.hear("reply")
     child.stdin.close()
-    # By itself it would go on for ten minutes, or for ever.
+    # By itself it would go on for ten minutes, or forever.
     child.process.wait(PATIENCE)
 
 

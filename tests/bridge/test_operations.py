@@ -26,7 +26,7 @@ def ask(body, work):
     return {"answer": work.ask(1e12, step="check", question="launch")}
 
 def fail(body, work):
-    work.report(step="failed", message="it does not fit", hint="ask for less", rank=3)
+    work.report(step="failed", message="it does not fit", hint="request less", rank=3)
     raise Wrong("it does not fit")
 
 def wait(body, work):
@@ -82,7 +82,7 @@ def test_a_question_waits_for_its_answer(operations: Operations) -> None:
 def test_a_failure_has_its_hint_and_details(operations: Operations) -> None:
     reports = Reports()
     operations.begin("call", reports)
-    assert reports.outcome == Failure("it does not fit", "ask for less", details={"rank": 3})
+    assert reports.outcome == Failure("it does not fit", "request less", details={"rank": 3})
 
 
 def test_what_is_interrupted_says_so(operations: Operations) -> None:

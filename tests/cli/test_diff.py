@@ -20,7 +20,7 @@ def test_what_moves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, other = write(tmp_path, "a.yaml", "rollout: 0-7"), write(tmp_path, "b.yaml", "rollout: 8-15")
     assert main(["diff", one, other]) == 1
     out, err = capsys.readouterr()
-    assert out == "rollout 0-7: node0 GPU 0-7 → node1 GPU 0-7\n8 ranks move, 0 stay\n"
+    assert out == "rollout 0-7: node0/gpu0-7 → node1/gpu0-7\n8 ranks move, 0 stay\n"
     assert err == ""
 
 

@@ -114,7 +114,7 @@ def test_nothing_of_the_environment_is_in_the_report(
     assert code == 1
     assert SECRET not in everything
     assert os.environ["HOME"] not in everything
-    assert ("problem", "what RAY_ADDRESS names is not HOST:PORT") in about(found, "ray")
+    assert ("problem", "RAY_ADDRESS is not HOST:PORT") in about(found, "ray")
 
 
 class OnTerminal:

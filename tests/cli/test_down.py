@@ -66,7 +66,5 @@ def test_yes_alone_does_not_stop_the_job_of_somebody_else(
 ) -> None:
     monkeypatch.setattr("placetui.cli.cluster.RUNTIME", "tests.cli.two_jobs")
     assert main(["down", *arguments, "--yes"]) == code
-    refusal = (
-        "placetui down: hers belongs to eve@gpu-1: it is not stopped with --yes alone\n  hint: say --owner eve too\n"
-    )
+    refusal = "placetui down: hers belongs to eve@gpu-1, and --yes alone does not stop it\n  hint: add --owner eve\n"
     assert capsys.readouterr().err == (refusal if code else f"{arguments[0]} stopped: 2 actors ended\n")

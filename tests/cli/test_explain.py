@@ -33,7 +33,7 @@ def test_a_rank_names_the_line_of_its_rule(file: str, capsys: pytest.CaptureFixt
     out, err = capsys.readouterr()
     assert err == ""
     lines = out.splitlines()
-    assert lines[0] == "rollout 2 is on node1 GPU 0-1"
+    assert lines[0] == "rollout 2 is on node1/gpu0-1"
     assert lines[1] == f"  rule      rollout: 0-3:0-1,8-11:2-3 at {file}:5:14"
     assert lines[2] == "  segment   8-11:2-3: processes 2-3 over devices 8-11, 2 devices each"
     assert "    CUDA_VISIBLE_DEVICES=0,1" in lines
@@ -47,7 +47,7 @@ def test_json_has_a_schema_and_the_place_of_the_segment(file: str, capsys: pytes
     assert (found["segment"]["line"], found["segment"]["column"]) == (5, 22)
 
 
-@pytest.mark.parametrize(("what", "first"), [(["actor", "3"], "actor 3 is on"), (["node0/gpu5"], "node0 GPU 5:")])
+@pytest.mark.parametrize(("what", "first"), [(["actor", "3"], "actor 3 is on"), (["node0/gpu5"], "node0/gpu5:")])
 def test_a_question_may_have_several_words(
     file: str, what: list[str], first: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -129,7 +129,7 @@ def test_without_a_cluster_it_is_this_node_and_a_note_says_so(
     assert main(["top", "--once", "--json"]) == 0
     printed = capsys.readouterr()
     assert printed.err == (
-        "note: no Ray cluster was found on this machine: showing the GPUs of this node (as with --no-ray)\n"
+        "note: no Ray cluster was found on this machine: showing the GPUs of this machine (as with --no-ray)\n"
     )
     seen = json.loads(printed.out)
     assert (seen["source"], len(seen["nodes"])) == ("nvml", 1)

@@ -57,7 +57,7 @@ def test_drift_is_exit_1_in_text_and_json(standin: StandIn, file: Path) -> None:
     standin.configure("count = 1\n")
     done = top(standin, file, "--once")
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1] == "fewer_devices: node0 has 1 GPUs: GPU 1 of the plan is not there"
+    assert done.stdout.splitlines()[-1] == "fewer_devices: node0 has 1 GPUs: GPU 1 of the plan does not exist"
     done = top(standin, file, "--once", "--json")
     assert done.returncode == 1
     (one,) = json.loads(done.stdout)["drift"]

@@ -17,7 +17,7 @@ def devices(plan: Plan, name: str) -> set[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("style", ["rlinf", "slime", "miles"])
-@pytest.mark.parametrize("layout", ["colocated", "disaggregated"])
+@pytest.mark.parametrize("layout", ["collocated", "disaggregated"])
 @pytest.mark.parametrize(
     "sizes", [JobSize(), JobSize(2, 8, 12, 4), JobSize(3, 4), JobSize(1, 2), JobSize(2, 8, None, 2)]
 )
@@ -30,7 +30,7 @@ def test_a_new_file_is_sound(layout: Layout, style: str, sizes: JobSize) -> None
     total = sizes.nodes * sizes.gpus_per_node
     actor, rollout = devices(plan, "actor"), devices(plan, "rollout")
     assert actor | rollout == {(node, i) for node in range(sizes.nodes) for i in range(sizes.gpus_per_node)}
-    assert (actor == rollout and len(actor) == total) if layout == "colocated" else not actor & rollout
+    assert (actor == rollout and len(actor) == total) if layout == "collocated" else not actor & rollout
     width = {len(one.local_hardware_ranks) for one in plan.components["rollout"].placements}
     assert width == {sizes.per_engine}
 

@@ -89,7 +89,7 @@ def test_the_reason_names_the_node_what_is_short_and_who_holds_it() -> None:
         "rollout needs 8 bundles of 1 GPU + 3 CPUs; node2 has 8 GPUs but 2 of 64 CPUs free: "
         "62 CPUs held by job train-7 (root@head, 3 h)"
     )
-    assert found["groups"][0]["hint"] == "ask for fewer CPUs, or stop what holds it: placetui down train-7"
+    assert found["groups"][0]["hint"] == "request fewer CPUs, or stop the job that has it: placetui down train-7"
     assert found["groups"][0]["missing"] == [{"node": "node2", "resources": {"CPU": 1}}]
     assert found["nodes"][0]["held_by"] == [{"who": train.who, "resources": {"CPU": 62}}]
     assert [one["rule"] for one in found["problems"]] == ["does_not_schedule"]
@@ -103,13 +103,13 @@ def group(strategy: Any, count: int, gpus: float = 1, **labels: str) -> GroupDem
     ("request_", "free", "reason", "hint"),
     [
         (group("PACK", 24), (8, 64), "24 GPUs in all, and the cluster has 16 GPUs", "plan for 16 GPUs"),
-        (group("STRICT_PACK", 12), (8, 64), "the nearest node, a, has 8 GPUs in all", "ask for less on one node"),
+        (group("STRICT_PACK", 12), (8, 64), "the nearest node, a, has 8 GPUs in all", "request less on one node"),
         (group("STRICT_SPREAD", 3), (8, 64), "the cluster has 2 nodes", "add nodes"),
         (group("PACK", 1, zone="x"), (8, 64), "no node has the label zone=x", "--labels"),
-        (group("PACK", 3, 5), (8, 64), "fits in total but not per node", "ask for less in a bundle"),
+        (group("PACK", 3, 5), (8, 64), "fits in total but not per node", "request less in a bundle"),
         (group("STRICT_PACK", 8), (5, 64), "a has 64 CPUs but 5 of 8 GPUs free", "wait until it is free"),
         (ActorDemand("m", {"nvme": 1}, 1), (8, 64), "no node has any nvme", "start a node with it"),
-        (ActorDemand("m", {"CPU": 9}, 1), (8, 2), "a has 2 of 64 CPUs free", "ask for fewer CPUs"),
+        (ActorDemand("m", {"CPU": 9}, 1), (8, 2), "a has 2 of 64 CPUs free", "request fewer CPUs"),
     ],
 )
 def test_the_smallest_reason(request_: Any, free: tuple[float, float], reason: str, hint: str) -> None:
@@ -145,7 +145,7 @@ def test_cpus_that_nobody_knows_are_not_judged() -> None:
     demand = framework_of(plan).demand(plan)
     unknown = preflight_planned(demand, [Node(8)], (), "sft.yaml").to_dict()
     assert (unknown["fits"], unknown["nodes"][0]["total"]["CPU"]) == (True, None)
-    assert ["not known" in note["message"] for note in unknown["notes"]] == [True]
+    assert ["unknown" in note["message"] for note in unknown["notes"]] == [True]
     known = preflight_planned(demand, [Node(8, cpus=64)], (), "sft.yaml").to_dict()
     assert (known["fits"], known["notes"], known["groups"][0]["strategy"]) == (False, [], "STRICT_PACK")
     assert known["groups"][0]["bundles"] == [{"resources": {"GPU": 1, "CPU": 10}, "count": 8}]

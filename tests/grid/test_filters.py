@@ -170,7 +170,7 @@ def test_ranks_and_drift_have_words_of_their_own() -> None:
 
 
 def test_a_difference_stays_the_same_one_while_its_figures_change() -> None:
-    holds = "actor 1 holds {} GiB of node0 GPU 3, which is not one of its devices"
+    holds = "actor 1 holds {} GiB of node0/gpu3, which is not one of its devices"
     one, other = (Drift("wrong_device", holds.format(size), "actor", 1, 0, 3) for size in ("1.5", "22.0"))
     assert key_of(one) == key_of(other)
     assert key_of(one) != key_of(Drift("wrong_device", holds.format("1.5"), "actor", 1, 0, 4))

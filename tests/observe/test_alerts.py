@@ -47,7 +47,7 @@ def test_what_is_not_known_or_too_old_says_nothing() -> None:
 def test_an_alert_says_where_and_how_much() -> None:
     (alert,) = alerts_of(NodeSample(4, "gpu-4", devices=(DEVICE,)), Thresholds(temperature_above=75))
     assert (alert.node, alert.device) == (4, 0)
-    assert alert.message == "gpu-4 GPU 0: 80 °C is more than 75 °C"
+    assert alert.message == "gpu-4/gpu0: 80 °C is more than 75 °C"
 
 
 def test_nodes_come_and_go() -> None:

@@ -99,7 +99,7 @@ def test_a_number_alone_is_not_believed() -> None:
     bare = ProcessFact(500, command="python")
     process = only(attribute(node(500), facts(bare), [RANK]))
     assert process.kind == "foreign"
-    assert process.note == "it may be job/actor:3, which has pid 500: nothing confirms it"
+    assert process.note == "it may be job/actor:3, which has pid 500; this is not confirmed"
     titled = ProcessFact(500, command="ray::Worker.train")
     assert only(attribute(node(500), facts(titled), [RANK])).kind == "rank"
 

@@ -218,7 +218,7 @@ def test_what_is_said_of_a_rank_on_another_device() -> None:
         "rank": 3,
         "node": 0,
         "device": 4,
-        "message": "actor 3 uses 1.0 GiB of node0 GPU 4, which is not one of its devices",
+        "message": "actor 3 uses 1.0 GiB of node0/gpu4, which is not one of its devices",
     }
 
 
@@ -250,7 +250,7 @@ def test_a_rank_of_another_job_is_foreign() -> None:
     (one,) = drift(PLAN, seen)
     assert (one.kind, one.message) == (
         "foreign_process",
-        "other/actor:0 of job other (pid 9, 1.0 GiB) is on node0 GPU 0",
+        "other/actor:0 of job other (pid 9, 1.0 GiB) is on node0/gpu0",
     )
 
 
@@ -298,7 +298,7 @@ def test_limits_of_memory_are_part_of_the_plan() -> None:
 def test_a_node_that_drains_under_a_running_job_is_drift() -> None:
     seen = with_node(SEEN, 1, lambda node: replace(node, state="draining", reason="preempted"))
     assert [(one.kind, one.node, one.message) for one in drift(PLAN, seen)] == [
-        ("draining", 1, "node1 is draining: preempted: what runs there will end")
+        ("draining", 1, "node1 is draining: preempted: its processes will end")
     ]
     unused = plan_of({"actor": "0-7"})
     nobody = with_node(running(unused), 1, lambda node: replace(node, state="draining"))

@@ -26,27 +26,27 @@ def lines(before: Plan, after: Plan) -> list[str]:
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        ({"rollout": "0-7"}, {"rollout": "8-15"}, ["rollout 0-7: node0 GPU 0-7 → node1 GPU 0-7"]),
-        ({"a": "0-3"}, {"a": "4-7"}, ["a 0-3: node0 GPU 0-3 → node0 GPU 4-7"]),
-        ({"a": "0-2"}, {"a": "0,2-3"}, ["a 1-2: node0 GPU 1-2 → node0 GPU 2-3"]),
+        ({"rollout": "0-7"}, {"rollout": "8-15"}, ["rollout 0-7: node0/gpu0-7 → node1/gpu0-7"]),
+        ({"a": "0-3"}, {"a": "4-7"}, ["a 0-3: node0/gpu0-3 → node0/gpu4-7"]),
+        ({"a": "0-2"}, {"a": "0,2-3"}, ["a 1-2: node0/gpu1-2 → node0/gpu2-3"]),
         (
             {"a": "0-15"},
             {"a": "16-31"},
-            ["a 0-15: node0 … node1 GPU 0-7 each → node2 … node3 GPU 0-7 each"],
+            ["a 0-15: node0 … node1, GPU 0-7 each → node2 … node3, GPU 0-7 each"],
         ),
         (
             {"a": "0-3:0-1"},
             {"a": "0-1:0-1"},
-            ["a 0-1: node0 GPU 0-1 2-3 → node0 GPU 0-1"],
+            ["a 0-1: node0/gpu0-1 2-3 → node0/gpu0-1"],
         ),
-        ({"a": "0-7"}, {"a": "0-9"}, ["a: 8 ranks → 10", "a 8-9: appears on node1 GPU 0-1"]),
-        ({"a": "0-7"}, {"a": "0-3"}, ["a: 8 ranks → 4", "a 4-7: vanishes from node0 GPU 4-7"]),
-        ({"a": "0", "b": "1"}, {"b": "1"}, ["a 0: vanishes from node0 GPU 0"]),
-        ({"b": "1"}, {"b": "1", "a": "8"}, ["a 0: appears on node1 GPU 0"]),
+        ({"a": "0-7"}, {"a": "0-9"}, ["a: 8 ranks → 10", "a 8-9: added on node1/gpu0-1"]),
+        ({"a": "0-7"}, {"a": "0-3"}, ["a: 8 ranks → 4", "a 4-7: removed from node0/gpu4-7"]),
+        ({"a": "0", "b": "1"}, {"b": "1"}, ["a 0: removed from node0/gpu0"]),
+        ({"b": "1"}, {"b": "1", "a": "8"}, ["a 0: added on node1/gpu0"]),
         (
             {"actor": "0-7"},
             {"actor": "0-7", "rollout": "0-7"},
-            ["actor 0-7: share 1.00 → 0.80", "rollout 0-7: appears on node0 GPU 0-7"],
+            ["actor 0-7: share 1.00 → 0.80", "rollout 0-7: added on node0/gpu0-7"],
         ),
         (
             {"a": {"node_group": "node", "placement": "0:0-9"}},
@@ -56,7 +56,7 @@ def lines(before: Plan, after: Plan) -> list[str]:
         (
             {"a": "0"},
             {"a": {"node_group": "node", "placement": "0"}},
-            ["a: flexible → node strategy", "a 0: node0 GPU 0 → node0", "a 0: share 1.00 → -"],
+            ["a: flexible → node strategy", "a 0: node0/gpu0 → node0", "a 0: share 1.00 → -"],
         ),
     ],
 )
@@ -67,13 +67,13 @@ def test_it_reads_well(before: dict[str, Any], after: dict[str, Any], expected: 
 def test_it_ends_with_counts() -> None:
     before = plan_of({"actor": "0-15", "reward": "0"})
     after = plan_of({"actor": "0-7,16-19", "critic": "24-25"})
-    assert lines(before, after)[-1] == "4 ranks move, 2 ranks appear, 5 ranks vanish, 12 shares change, 8 stay"
+    assert lines(before, after)[-1] == "4 ranks move, 2 ranks added, 5 ranks removed, 12 shares change, 8 stay"
     assert lines(before, before) == ["no difference: 17 ranks as before"]
 
 
 def test_nodes_that_differ_are_named_together() -> None:
     rules = {"a": "0"}
-    assert lines(plan_of(rules, 2), plan_of(rules, 1024))[0] == "node2 … node1023: not there → 8 GPUs"
+    assert lines(plan_of(rules, 2), plan_of(rules, 1024))[0] == "node2 … node1023: absent → 8 GPUs"
     small = resolve({"cluster": {"num_nodes": 1, "component_placement": rules}}, [Node(4, name="x")])
     assert lines(plan_of(rules, 1), small)[0] == "x: node0 with 8 GPUs → x with 4 GPUs"
 
@@ -81,7 +81,7 @@ def test_nodes_that_differ_are_named_together() -> None:
 def test_a_thousand_nodes_in_step_are_one_line() -> None:
     before, after = plan_of({"a": "0-8183"}, 1024), plan_of({"a": "8-8191"}, 1024)
     assert lines(before, after) == [
-        "a 0-8183: node0 … node1022 GPU 0-7 each → node1 … node1023 GPU 0-7 each",
+        "a 0-8183: node0 … node1022, GPU 0-7 each → node1 … node1023, GPU 0-7 each",
         "8184 ranks move, 0 stay",
     ]
 

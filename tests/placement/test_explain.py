@@ -177,7 +177,7 @@ def test_one_name_can_stand_for_several_devices(plan: Plan) -> None:
     found = answer(plan, "gpu7")
     assert found["kind"] == "several"
     assert [(part["node_name"], part["index"]) for part in found["parts"]] == [("alpha", 7), ("beta", 7)]
-    assert text(plan, "gpu7").startswith("alpha GPU 7 is empty\n\nbeta GPU 7: 1.00 of it is promised\n")
+    assert text(plan, "gpu7").startswith("alpha/gpu7 is empty\n\nbeta/gpu7: shares add up to 1.00\n")
 
 
 @given(st.text(max_size=30))
@@ -202,7 +202,7 @@ def test_a_rank_with_its_segment_numbers_and_groups(plan: Plan) -> None:
     assert found["segment"]["text"] == "8-15"
     assert (found["segment"]["resources"], found["segment"]["processes"]) == ("8-15", "8-15")
     assert found["environment"]["RANK"] == "9"
-    assert "GPU 9 of node groups `a` and `b`, counted in this order: beta GPU 1" in text(plan, "actor:9")
+    assert "GPU 9 of node groups `a` and `b`, counted in this order: beta/gpu1" in text(plan, "actor:9")
 
 
 def test_every_rank_is_explained_as_it_is_placed(plan: Plan) -> None:
@@ -260,7 +260,7 @@ def test_a_stride_is_explained_by_the_sizes_that_led_to_it() -> None:
     assert "4" in stride
     assert "2" in stride
     assert "Ray reserves only the first of them" in text(plan, "rollout:1")
-    assert "with  node0 GPU 1,3" in text(plan, "node0/gpu3")
+    assert "with  node0/gpu1,3" in text(plan, "node0/gpu3")
 
 
 def test_slime_ranks_name_their_engine() -> None:
@@ -276,12 +276,12 @@ def test_slime_ranks_name_their_engine() -> None:
 
 def test_a_device_says_who_is_on_it_and_why(plan: Plan) -> None:
     lines = text(plan, "beta/gpu1").splitlines()
-    assert lines[0] == "beta GPU 1: 1.00 of it is promised"
+    assert lines[0] == "beta/gpu1: shares add up to 1.00"
     assert "  actor 9 (0.80)" in lines
     assert "  rollout 0 (0.20)" in lines
     assert "    rule  `rollout: 0-7:0-3`" in lines
-    assert "    with  beta GPU 0-1" in lines
-    assert text(plan, "alpha/gpu7") == "alpha GPU 7 is empty"
+    assert "    with  beta/gpu0-1" in lines
+    assert text(plan, "alpha/gpu7") == "alpha/gpu7 is empty"
     assert text(plan, "arms/DOSW11").startswith("arms DOSW1 1: 1 process\n  env 1\n")
 
 

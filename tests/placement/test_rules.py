@@ -43,7 +43,7 @@ def test_all_is_not_introduced_where_the_topology_is_assumed() -> None:
 @pytest.mark.parametrize(
     ("processes", "reason"),
     [
-        ([], "no process would be left"),
+        ([], "this would leave no process"),
         ([[0], []], "rank 1 would have no device"),
         ([[1], [0]], "ranks would be out of order: rank 1 on 0, after rank 0 on 1"),
         ([[0, 2]], "the devices of rank 0 are not adjacent: 0 and 2"),

@@ -57,7 +57,7 @@ def test_slime_counts_the_cpus_of_its_manager() -> None:
 
 @given(st.lists(st.integers(0, 3), min_size=1, unique=True), st.integers(0, 3))
 def test_bundles_hold_what_their_ranks_ask(devices: list[int], cpus: int) -> None:
-    """In Ray's own integers: no rank can wait for ever inside its bundle."""
+    """In Ray's own integers: no rank can wait forever inside its bundle."""
     rule = ",".join(map(str, sorted(devices)))
     demand = demand_of(plan_of({"actor,rollout,reward": rule}, launch={"reward": {"num_cpus": cpus}}))
     for number, bundle in enumerate(demand.bundles):

@@ -75,7 +75,7 @@ def test_nobody_else_removes_a_record_while_it_is_changed(monkeypatch: pytest.Mo
     monkeypatch.setattr(time, "sleep", wait)
     records.forget(head, record)
     assert (len(waits), records.find(head, "job")) == (3, None)
-    # One that was left behind by a process that died holds nobody up for ever.
+    # One that was left behind by a process that died holds nobody up forever.
     record = launched(head)
     head.put(records.LOCKS, record.key(), json.dumps(["dead", 0.0]).encode(), overwrite=True)
     records.forget(head, record)

@@ -55,7 +55,7 @@ def test_a_job_keeps_the_nodes_it_was_matched_with_and_others_come_after() -> No
     assert shown(found) == {0: "b", 1: "lost", 2: "a", 3: "new"}
     assert [place.here for place in found] == [True, False, True, True]
     lost = bare_node(found[1], "")
-    assert (lost.stale, lost.error, len(lost.devices)) == (True, "the cluster has lost this node", 2)
+    assert (lost.stale, lost.error, len(lost.devices)) == (True, "this node is lost", 2)
 
 
 def test_actors_of_jobs_and_of_others() -> None:
@@ -181,4 +181,4 @@ def test_a_rank_that_nobody_launches_says_why_it_is_pending() -> None:
     # It was complete: one rank is being made anew, the other one is dead.
     again = RayActor("1", "ppo/actor:0", "placetui", "Shell", "PENDING_CREATION")
     ready = Seen(Tables((node("a"),), (again,)), record("a", groups={"actor": 2}))
-    assert reasons(ready) == {("pending", "its process is not there yet"), ("dead", "it is no longer there")}
+    assert reasons(ready) == {("pending", "its process has not started yet"), ("dead", "it is no longer there")}

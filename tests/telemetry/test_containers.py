@@ -62,7 +62,7 @@ def test_from_outside_numbers_are_translated(standin: StandIn, outside: Surround
     stranger = found[other]
     assert (stranger.kind, stranger.component) == ("foreign", None)
     assert (stranger.command or "").startswith("python serve.py")
-    assert stranger.note == f"it may be ppo/actor:0, which has pid {number}: nothing confirms it"
+    assert stranger.note == f"it may be ppo/actor:0, which has pid {number}; this is not confirmed"
 
 
 def test_from_within_numbers_of_the_container_are_its_own(standin: StandIn, inside: Surroundings) -> None:

@@ -473,7 +473,7 @@ async def test_action_help(desk: Desk) -> None:
         await seat.press("question_mark")
         assert seat.shows(HelpScreen)
         await seat.sees(BY_ID["cursor_up"].help)
-        await seat.write("heat map")
+        await seat.write("heat wall")
         await seat.sees(BY_ID["next_metric"].help)
         await seat.misses(BY_ID["cursor_up"].help)
         await seat.press("escape", "f1")

@@ -63,7 +63,7 @@ async def test_a_cluster_is_opened_followed_and_kept_as_a_file(desk: Desk, world
         assert len(desk.sources) == 1
         assert not seat.editor.dirty
         await seat.press("P")
-        await seat.sees("save the cluster as it is")
+        await seat.sees("save the cluster as a file")
         await seat.press("enter")
         assert "saved cluster.yaml" in seat.toasts[-1]
         await seat.press("P", "enter")

@@ -103,7 +103,7 @@ async def test_a_collocated_file_is_made_disaggregated(desk: Desk, capsys: pytes
     said = capsys.readouterr().out
     for component in ("actor", "rollout", "reward"):
         assert f"{component}: 16 ranks → 8" in said
-    assert re.search(r"24 ranks vanish", said)
+    assert re.search(r"24 ranks removed", said)
 
 
 async def test_action_save(desk: Desk) -> None:
@@ -114,7 +114,7 @@ async def test_action_save(desk: Desk) -> None:
         assert seat.toasts[-1] == "nothing has changed"
         await grow(seat)
         await seat.press("ctrl+s")
-        await shows(seat, SaveScreen, "actor: 4 ranks → 5", "1 rank appears")
+        await shows(seat, SaveScreen, "actor: 4 ranks → 5", "1 rank added")
         await seat.press("escape")
         assert path.read_text() == PLAN
         await seat.press("ctrl+s", "enter")
@@ -362,7 +362,7 @@ async def test_forgotten_changes_are_off_the_screen_too_when_the_user_stays(desk
 async def test_a_new_file_from_nothing(desk: Desk) -> None:
     path = desk.folder / "new.yaml"
     async with desk.open(None, write=True, new=str(path)) as seat:
-        await shows(seat, NewFileScreen, "New file", "colocated", "disaggregated")
+        await shows(seat, NewFileScreen, "New file", "collocated", "disaggregated")
         seat.app.screen.query_one("#nodes", Input).value = "2"
         seat.app.screen.query_one("#gpus", Input).value = "4"
         await seat.press("tab", "tab", "tab", "tab", "tab", "down", "enter")

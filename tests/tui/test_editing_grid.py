@@ -297,7 +297,7 @@ async def test_the_mode_of_the_file(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press("m")
         await choose(seat, "m")
-        await seat.sees("what the file says otherwise", "component", "multi_agent")
+        await seat.sees("as in the file", "component", "multi_agent")
         await seat.press("down")
         await choose(seat, "enter")
         assert text(seat) == PLAN.replace("8}}", "8}, mode: component}")
@@ -318,7 +318,7 @@ async def test_an_answer_that_makes_no_sense_changes_nothing(desk: Desk) -> None
     async with desk.open(desk.write(PLAN)) as seat:
         for key, words, reason in (
             ("p", "many", "says neither"),
-            ("h", "a lot", "is no number"),
+            ("h", "a lot", "is not a number"),
             ("h", "7", "share"),
             ("r", "a,b", "name"),
         ):

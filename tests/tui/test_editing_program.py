@@ -86,7 +86,7 @@ def test_two_people_are_told_of_each_other(plan: Path) -> None:
 def test_a_new_file(tmp_path: Path) -> None:
     path = tmp_path / "new.yaml"
     with terminal(str(path), "--write") as desk:
-        desk.sees("New file", "colocated")
+        desk.sees("New file", "collocated")
         desk.press("\r")
         desk.sees("A7", "edited", "writable")
         desk.press("\x13")

@@ -219,7 +219,7 @@ async def try_out(seat: Seat, *, nodes: int | None = None, gpus: int | None = No
     await seat.until(lambda: seat.session is not before, "another plan")
 
 
-@pytest.mark.parametrize("layout", ["colocated", "disaggregated"])
+@pytest.mark.parametrize("layout", ["collocated", "disaggregated"])
 async def test_a_layout_is_tried_and_advice_given(desk: Desk, layout: str) -> None:
     async with desk.open("collocated") as seat:
         await try_out(seat, layout=layout)
@@ -227,7 +227,7 @@ async def test_a_layout_is_tried_and_advice_given(desk: Desk, layout: str) -> No
         components = seat.session.plan.components
         actor = {place.cluster_node_rank for place in components["actor"].placements}
         rollout = {place.cluster_node_rank for place in components["rollout"].placements}
-        assert (actor, rollout) == (({0, 1}, {0, 1}) if layout == "colocated" else ({0}, {1}))
+        assert (actor, rollout) == (({0, 1}, {0, 1}) if layout == "collocated" else ({0}, {1}))
         await seat.until(lambda: "what if" in seat.status)
         await try_out(seat, layout="as written")
         await seat.until(lambda: "what if" not in seat.status)
@@ -236,14 +236,14 @@ async def test_a_layout_is_tried_and_advice_given(desk: Desk, layout: str) -> No
 async def test_advice_is_read_while_choosing(desk: Desk) -> None:
     async with desk.open("collocated") as seat:
         await seat.press("w", "tab", "tab", "down")
-        await seat.sees("Colocate when GPUs are few")
+        await seat.sees("Choose collocated if you have few GPUs")
         await seat.misses("Disaggregate when")
         await seat.press("down")
-        await seat.sees("Disaggregate when inference is heavy")
+        await seat.sees("Choose disaggregated if rollout is heavy")
 
 
 @pytest.mark.parametrize(
-    ("sample", "layout"), [("slime-colocated", "disaggregated"), ("slime-disaggregated", "colocated")]
+    ("sample", "layout"), [("slime-colocated", "disaggregated"), ("slime-disaggregated", "collocated")]
 )
 async def test_slime_files_are_tried_out_too(desk: Desk, sample: str, layout: str) -> None:
     file = desk.copy(sample)
@@ -251,7 +251,7 @@ async def test_slime_files_are_tried_out_too(desk: Desk, sample: str, layout: st
     async with desk.open(file) as seat:
         await try_out(seat, nodes=4, layout=layout)
         shared = [device for device in seat.session.plan.devices if len(device.occupants) > 1]
-        assert bool(shared) == (layout == "colocated")
+        assert bool(shared) == (layout == "collocated")
         assert not seat.session.errors
 
 

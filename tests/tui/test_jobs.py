@@ -133,7 +133,7 @@ async def test_nothing_is_asked_of_a_simulation(desk: Desk) -> None:
     async with desk.open("collocated", live=True) as seat:
         await seat.press("J", "L")
         await seat.until(lambda: len(seat.toasts) == 2)
-        assert set(seat.toasts) == {"there is no cluster behind a simulation or a recording"}
+        assert set(seat.toasts) == {"a simulation or a recording has no cluster to launch on"}
 
 
 async def test_the_embedded_cluster_has_no_jobs_before_a_launch(desk: Desk) -> None:
@@ -255,7 +255,7 @@ async def test_action_stop_job(desk: Desk) -> None:
         await seat.sees("All ranks of conf are killed", "Type conf and press enter")
         await seat.write("con")
         await seat.press("enter")
-        await seat.sees("that is not conf; nothing was done")
+        await seat.sees("that is not conf; nothing changed")
         assert not operations.begun
         await seat.write("f")
         await seat.press("enter")
@@ -276,7 +276,7 @@ async def test_somebody_elses_job_is_stopped_by_owner_and_name(desk: Desk) -> No
         await seat.sees("It belongs to alice@head.", "Type alice/conf and press enter")
         await seat.write("conf")
         await seat.press("enter")
-        await seat.sees("that is not alice/conf; nothing was done")
+        await seat.sees("that is not alice/conf; nothing changed")
         assert not operations.asked("down")
 
 
@@ -332,7 +332,7 @@ async def test_action_restart_rank(desk: Desk) -> None:
         await seat.sees("rollout:0 of job conf is stopped and started again", "Type rollout:0 and press enter")
         await seat.write("actor:0")
         await seat.press("enter")
-        await seat.sees("that is not rollout:0; nothing was done")
+        await seat.sees("that is not rollout:0; nothing changed")
         assert not operations.begun
         await seat.press("escape", "R", "down", "enter")
         await seat.sees("Type rollout:0 and press enter")

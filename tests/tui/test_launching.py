@@ -174,7 +174,7 @@ async def test_ranks_that_would_move_are_shown_one_by_one(desk: Desk) -> None:
         await one.seat.until(lambda: "the launch of plan has a question: L shows it" in one.seat.toasts)
         assert one.seat.shows(MainScreen), "no dialog opens unasked"
         await one.seat.press("L")
-        await one.seat.sees("Others hold planned GPUs", "actor:1", "GPU 1", "GPU 3", "start it there")
+        await one.seat.sees("Other jobs have planned GPUs", "actor:1", "GPU 1", "GPU 3", "launch there")
         await one.seat.press("enter")  # the careful answer stands first
         assert one.up.answers == [True, False]
 
@@ -187,7 +187,7 @@ async def test_a_move_can_be_accepted(desk: Desk) -> None:
         await one.seat.until(lambda: "the launch of plan has a question: L shows it" in one.seat.toasts)
         assert one.seat.shows(MainScreen), "no dialog opens unasked"
         await one.seat.press("L")
-        await one.seat.sees("start it there")
+        await one.seat.sees("launch there")
         await one.seat.press("ctrl+l")
         assert one.up.answers == [True, True]
 
@@ -256,7 +256,7 @@ async def test_unsaved_changes_are_launched_and_that_is_said(desk: Desk) -> None
         await seat.press("L", "enter")
         await seat.until(lambda: operations.asked("up"))
         assert operations.of("up").body["text"] == seat.session.text != FILE
-        await seat.sees("unsaved: what is on the screen is launched")
+        await seat.sees("unsaved: the launch uses the plan on the screen")
 
 
 async def test_without_write_it_is_looked_at_and_refused(desk: Desk) -> None:

@@ -81,7 +81,7 @@ async def test_action_view_drift(desk: Desk, world: World) -> None:
         await seat.find("kind:foreign")
         await seat.press("enter")  # shows it in the grid
         assert seat.cursor == (1, "gpu", 2)
-        await seat.sees("! python mine.py [not markup] of eve (pid 4242, 3.0 GiB) is on node1 GPU 2")
+        await seat.sees("! python mine.py [not markup] of eve (pid 4242, 3.0 GiB) is on node1/gpu2")
         assert seat.main.table is None
 
 
@@ -117,7 +117,7 @@ async def test_action_view_groups(desk: Desk, world: World) -> None:
         await seat.find("state:pending")
         await seat.sees("filter state:pending: 1", "bundle 0 without a node: 8 GPU, 1 CPU")
         await seat.press("enter")
-        assert "this is not in the grid" in seat.toasts[-1]
+        assert "this is not shown in the grid" in seat.toasts[-1]
 
 
 async def test_a_plan_that_holds_says_so(desk: Desk, world: World) -> None:
@@ -301,7 +301,7 @@ async def test_action_view_events(desk: Desk, world: World) -> None:
     async with desk.open("collocated", live=True) as seat:
         seen = await watch(desk, seat, world)
         await seat.press("7")
-        await seat.sees("events: 0", "nothing has happened")
+        await seat.sees("events: 0", "no events since")
         desk.sources[0].deliver(world.with_rank(seen, "actor", 9, state="dead", reason="killed"))
         await seat.sees("events: 1", "rank died", "actor:9")
         await seat.press("1", "7", "enter")

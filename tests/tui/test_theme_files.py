@@ -62,7 +62,7 @@ def test_every_field_of_a_theme_is_used(tmp_path: Path) -> None:
         ("name: mine\nprimary: bleu\n", 2, 10, "`primary: bleu` is not a colour"),
         (f"{GOOD}secondry: red\n", 3, 1, "a theme has no field `secondry`"),
         (f"{GOOD}dark: dark\n", 3, 7, "`dark` is neither true nor false"),
-        (f"{GOOD}background: '#00000080'\n", 3, 13, "`background: #00000080` can be seen through"),
+        (f"{GOOD}background: '#00000080'\n", 3, 13, "`background: #00000080` is transparent"),
         (f"{GOOD}text_alpha: 2\n", 3, 13, "`text_alpha` is not a number from 0 to 1"),
         (f"{GOOD}variables: [red]\n", 3, 12, "`variables` is not a mapping of names to colours"),
         (f"{GOOD}variables:\n  component-9: red\n", 4, 3, "a theme has no variable `component-9`"),

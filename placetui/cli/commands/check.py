@@ -14,7 +14,7 @@ from placetui.placement.wording import count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Report all problems in placement files, with their place and a hint."
+    parser.description = "Report every problem in placement files, with its position and a hint."
     parser.add_argument("files", nargs="+", metavar="FILE", help="placement files")
     add_plan_options(parser)
     parser.add_argument("--json", action="store_true", help="print problems as JSON")

@@ -20,7 +20,7 @@ _shtab_placetui_commands() { _placetui_commands_alone; _files }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Print a script with which your shell completes commands, options and files."
+    parser.description = "Print a script that makes your shell complete commands, options and files."
     parser.add_argument(
         "shell", metavar="|".join(SHELLS), choices=SHELLS, help="for example: source <(placetui completion bash)"
     )

@@ -36,7 +36,7 @@ AFTER_LOSS = "a new one has been started; a job that was being launched is in th
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="a placement file; default: the running cluster, else a file to choose"
+        "file", nargs="?", metavar="FILE", help="a placement file; default: the running cluster, else a start screen"
     )
     add_options(parser)
 

@@ -12,7 +12,9 @@ from placetui.placement.wording import clean
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Show which ranks move, appear or disappear between two files. Exit code 1 if any does."
+    parser.description = (
+        "Show which ranks move, are added or are removed between two files. The exit code is 1 if any is."
+    )
     parser.add_argument("before", metavar="A", help="a placement file")
     parser.add_argument("after", metavar="B", help="another one")
     add_plan_options(parser)

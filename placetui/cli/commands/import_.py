@@ -24,11 +24,11 @@ _MOST_CHARACTERS = 1_000_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Convert a launch script or a command line into a commented placement file. The script is followed as a shell "
-        "would, but nothing is executed; what only running it would tell is asked for with --set."
+        "Convert a launch script or a command line into a commented placement file. The script is interpreted as a "
+        "shell would, but nothing is executed. Pass values that only running it would give with --set."
     )
     parser.usage = "placetui import [OPTIONS] SCRIPT.sh | - | -- COMMAND..."
-    parser.add_argument("--framework", choices=_names(), help="what the script starts; guessed if not given")
+    parser.add_argument("--framework", choices=_names(), help="the framework that the script starts; default: detected")
     parser.add_argument(
         "--set",
         action="append",

@@ -17,7 +17,7 @@ PORT = 8000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Open the dashboard in a browser; each tab has its own."
+    parser.description = "Serve the dashboard to browsers. Each tab runs its own dashboard."
     dashboard.add_arguments(parser)
     _add_own_options(parser)
 
@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add_own_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--host", default="127.0.0.1", help="to listen on; default: reachable from this machine only")
-    parser.add_argument("--port", type=int, default=PORT, help=f"to listen on; 0 for a free one; default {PORT}")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on; default: this machine only")
+    parser.add_argument("--port", type=int, default=PORT, help=f"port to listen on; 0 takes a free one; default {PORT}")
 
 
 def _without_own_options(arguments: Sequence[str]) -> list[str]:

@@ -34,7 +34,7 @@ PLAYED = 120
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Draw the whole dashboard as an SVG picture. The same input gives the same bytes."
-    parser.add_argument("file", nargs="?", metavar="FILE", help="a placement file; with --demo default: a sample")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a placement file; optional with --demo")
     add_plan_options(parser)
     parser.add_argument("--size", type=_size, default=SIZE, metavar="WxH", help="columns x lines; default 120x36")
     parser.add_argument("--theme", metavar="NAME", help="colour theme; default: the dashboard's own")

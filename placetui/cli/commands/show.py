@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--density",
         choices=(*DENSITIES, *OTHER_NAMES),
         default="full",
-        help="room for a GPU; full: tile, the default; compact: letters",
+        help="how much to show of each GPU; default tile; full is tile, compact is letters",
     )
     parser.add_argument("--width", type=_width, metavar="N", help="columns; default: those of the terminal, if any")
     parser.add_argument("--nodes", metavar="A-B", help="draw only these nodes: 3, 0-3 or 0-3,8")

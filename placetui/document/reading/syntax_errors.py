@@ -87,7 +87,7 @@ def _by_structure(text: str, index: int, opened: int, problem: str, context: str
         )
     if "node content" in problem:
         what = f"`{character}` stands" if character else "the file ends"
-        return SyntaxProblem(f"{what} where a value should begin", index, "write the value, or put it in quotes")
+        return SyntaxProblem(f"{what} where a value is expected", index, "write the value, or put it in quotes")
     if "document start" in problem:
         return SyntaxProblem(
             "the first keys are indented, and this line is not", index, "indent all top-level keys alike"

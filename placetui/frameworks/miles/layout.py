@@ -105,7 +105,7 @@ class MilesDerivation(Derivation):
             )
         elif layout.cells and layout.actor_gpus % layout.cells:
             message = f"{count(layout.actor_gpus, 'training GPU')} do not divide into {layout.cells} cells"
-            at.error("miles_cells", message, hint=f"let training take a multiple of {count(copy, 'GPU')}")
+            at.error("miles_cells", message, hint=f"give training a multiple of {count(copy, 'GPU')}")
         if layout.critic and args["experimental_ft_trainer"]:
             message = "`experimental_ft_trainer` does not work with a critic"
             at.error("miles_cells", message, hint="unset MILES_EXPERIMENTAL_FT_TRAINER, or train without a critic")

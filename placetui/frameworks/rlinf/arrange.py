@@ -1,4 +1,4 @@
-"""Colocated or disaggregated: the components of an RLinf file arranged otherwise, to try it out."""
+"""Collocated or disaggregated: the components of an RLinf file arranged otherwise, to try it out."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def arrange(plan: Plan, layout: Layout, train: Sequence[str] = DEFAULT_TRAIN) ->
     for name, component in plan.components.items():
         if name not in moved:
             rules[name] = {"node_group": ",".join(component.rule.groups), "placement": component.rule.text}
-        elif layout == "colocated":
+        elif layout == "collocated":
             rules[name] = f"0-{total - 1}"
         else:
             rules[name] = f"0-{half - 1}" if name in training else f"{half}-{total - 1}"
-    if layout == "colocated" and plan.mode not in ("component", "hybrid"):
+    if layout == "collocated" and plan.mode not in ("component", "hybrid"):
         for name in ("inference", "actor_inference", "critic_inference"):  # they have no place there
             rules.pop(name, None)
     return [(RULES, rules)]

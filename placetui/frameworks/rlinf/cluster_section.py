@@ -81,7 +81,7 @@ def _read_groups(entries: Sequence[Any], number: int | None, reading: ClusterRea
 
 def _num_nodes(section: Mapping[str, Any], at: ProblemReporter) -> int | None:
     if "num_nodes" not in section:
-        at.error("missing_field", "the `cluster` section lacks `num_nodes`", hint="add `num_nodes: 1`")
+        at.error("missing_field", "`num_nodes` is missing in the `cluster` section", hint="add `num_nodes: 1`")
         return None
     number = section["num_nodes"]
     if type(number) is int and number > 0:
@@ -104,7 +104,7 @@ def _nodes_in_use(number: int | None, nodes: Sequence[Node] | None, at: ProblemR
         at.error(
             "not_enough_nodes",
             f"`num_nodes` is {number}, but there {'is' if len(nodes) == 1 else 'are'} only {count(len(nodes), 'node')}",
-            hint=f"write `num_nodes: {len(nodes)}`, or start more nodes; RLinf would wait for them for ever",
+            hint=f"write `num_nodes: {len(nodes)}`, or start more nodes; RLinf would wait for them forever",
         )
     return tuple(nodes[:number])
 

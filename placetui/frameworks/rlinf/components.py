@@ -1,4 +1,4 @@
-"""`cluster.component_placement`: from rules to strategies, for every component."""
+"""`cluster.component_placement`: from rules to strategies, forevery component."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def missing_components(reader: Reader) -> Problem:
         hint = f"put {listing(quoted(keys))} below `component_placement:`"
     else:
         hint = "add `component_placement:` and below it for example `actor: 0-7`"
-    message = "the `cluster` section lacks `component_placement`"
+    message = "`component_placement` is missing in the `cluster` section"
     return Problem("missing_field", message, hint=hint, path=(CLUSTER,), at_key=True)
 
 

@@ -195,11 +195,11 @@ class RuleEditor:
                 kept.append(numbers)
             elif left:
                 raise EditRefused(
-                    f"rank {rank} of `{component.name}` sits on {pool.noun}s {ranges(numbers)} together",
-                    "select all of them, or spread the component otherwise first",
+                    f"rank {rank} of `{component.name}` is on {pool.noun}s {ranges(numbers)} together",
+                    "select all of them, or spread the component differently first",
                 )
         if not kept:
-            raise EditRefused(f"nothing of `{component.name}` would be left", "remove the component instead")
+            raise EditRefused(f"this would remove all of `{component.name}`", "remove the component instead")
         return kept
 
     def _move(self, operation: Move) -> Edit:
@@ -250,7 +250,7 @@ class RuleEditor:
             )
         pool = self._pool(component)
         if pool.on_nodes and width > 1:
-            raise EditRefused(f"a process of `{component.name}` sits on one node, not on {width}")
+            raise EditRefused(f"a process of `{component.name}` needs one node, not {width}")
         numbers = sorted(_devices(processes_of(component)))
         return self._result("spread", component, pool, pool.in_processes(numbers, (width, many)))
 

@@ -135,8 +135,8 @@ def _training(roles: ParallelRoles, *, multi_agent: bool) -> PlacementMode | Non
                 roles.error(
                     "mp_inference_in_collocated",
                     role,
-                    f"`{roles.sources[role]}` has no place when `actor` and `rollout` share their devices",
-                    f"remove `{roles.sources[role]}`, or give `actor` and `rollout` devices of their own",
+                    f"`{roles.sources[role]}` cannot be placed when `actor` and `rollout` share their devices",
+                    f"remove `{roles.sources[role]}`, or give `actor` and `rollout` their own devices",
                 )
     elif overlaps(roles) is None:
         mode = PlacementMode.DISAGGREGATED
@@ -147,7 +147,7 @@ def _training(roles: ParallelRoles, *, multi_agent: bool) -> PlacementMode | Non
             "mp_neither_mode",
             other,
             f"`{roles.sources[one]}` and `{roles.sources[other]}` share only some devices ({listing(shared)})",
-            "collocated: give `actor` and `rollout` the same rule; disaggregated: give each devices of its own",
+            "collocated: give `actor` and `rollout` the same rule; disaggregated: give each its own devices",
         )
         return None
     actor_tp = roles.tp("actor")
@@ -183,7 +183,7 @@ def _pack_actor_and_rollout(roles: ParallelRoles, mode: PlacementMode, actor_tp:
         if stride > 1:
             reasons.append(
                 f"stride {stride} = actor's tensor parallel size {actor_tp} / rollout's {rollout_tp}: each rollout "
-                "shard sits on the GPU that holds the matching actor shards, so weights go over by CUDA IPC"
+                "shard sits on the GPU that holds the matching actor shards, so weights are passed by CUDA IPC"
             )
         _pack(roles, "rollout", rollout_tp, stride, *reasons)
         return

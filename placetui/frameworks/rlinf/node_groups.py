@@ -71,15 +71,15 @@ class GroupReader:
         ignored = self.at.below("ignore_hardware") if self.entry.get("ignore_hardware") else None
         if hardware is None:
             if ignored and self.entry.get("hardware_type"):
-                message = "`ignore_hardware` does nothing beside `hardware_type`: the devices are still counted"
+                message = "`ignore_hardware` has no effect with `hardware_type`: the devices are still counted"
                 ignored.warning("ignore_hardware_no_effect", message, hint="keep one of the two")
             return
         if self.entry.get("hardware_type") is not None:
-            message = "`hardware` and `hardware_type` cannot stand together"
-            hint = "remove `hardware_type`: the type stands in `hardware`"
+            message = "`hardware` and `hardware_type` cannot be used together"
+            hint = "remove `hardware_type`: `hardware` has the type"
             self.at.below("hardware_type").error("hardware_and_hardware_type", message, hint=hint)
         if ignored:
-            message = "`ignore_hardware` cannot stand beside `hardware`"
+            message = "`ignore_hardware` cannot be used with `hardware`"
             ignored.error("hardware_with_ignore", message, hint="remove one of the two")
         if not isinstance(hardware, Mapping):
             hint = "write `type:` and `configs:` below it"
@@ -91,7 +91,7 @@ class GroupReader:
             self._read_robots(kind, hardware.get("configs"), at.below("configs"))
         elif "type" in hardware:
             message = f"`{shorten(kind)}` is not a hardware type that RLinf knows"
-            hint = f"write one of {listing(quoted(FIELDS))}, to the letter"
+            hint = f"write one of {listing(quoted(FIELDS))}, exactly"
             at.below("type").error("unsupported_hardware", message, hint=hint)
 
     def _read_robots(self, kind: str, configs: Any, at: ProblemReporter) -> None:
@@ -144,7 +144,7 @@ class GroupReader:
             for place, (name, _) in enumerate(found.env_vars):
                 if name in names_seen:
                     message = f"the variable `{name}` is set twice in group `{self.label}`"
-                    hint = "a variable may stand once in a group, even for different nodes: use two groups"
+                    hint = "set a variable once per group, even for different nodes; or use two groups"
                     here.below("env_vars", place).error("env_var_duplicate", message, hint=hint)
                 names_seen.add(name)
             self.env_configs.append(found)
@@ -184,8 +184,8 @@ class GroupReader:
         if label in (CLUSTER, NODE_LABEL) or (not self.valid and label in reading.groups):
             return
         if label in reading.groups:
-            hint = "give each group a label of its own"
-            message = f"the label `{label}` stands on two node groups"
+            hint = "give each group its own label"
+            message = f"two node groups have the label `{label}`"
             self.at.below("label").error("duplicate_label", message, hint=hint)
             return
         kind = self.robot_type or (str(self.entry["hardware_type"]) if self.entry.get("hardware_type") else None)
@@ -213,7 +213,7 @@ def check_robots(groups: Sequence[GroupReader], reading: ClusterReading) -> None
         kind = str(group.robot_type)
         for node, at in group.robot_nodes:
             if group.members and node not in group.members:
-                message = f"the {kind} stands on node {node}, which is not in group `{group.label}`"
+                message = f"the {kind} is on node {node}, which is not in group `{group.label}`"
                 at.error("hardware_rank_not_in_group", message, hint=f"its nodes are {listing(group.ranks)}")
                 group.break_()
             elif owner.setdefault((node, kind), group) is not group:

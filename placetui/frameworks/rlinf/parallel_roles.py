@@ -144,8 +144,8 @@ def check_inference(roles: ParallelRoles) -> None:
         roles.warning(
             "mp_no_inference",
             "rollout",
-            "`actor` and `rollout` are apart and there is no `inference`",
-            "add `inference:` with devices of its own, as RLinf's documentation asks; its code does without",
+            "`actor` and `rollout` have separate devices and there is no `inference`",
+            "add `inference:` with its own devices, as RLinf's documentation requires; its code works without",
         )
     else:
         section = "inference" if roles.sources["inference"] == "inference" else "actor_inference"
@@ -182,7 +182,7 @@ def check_automatic(roles: ParallelRoles) -> None:
             "mp_auto_not_disaggregated",
             overlap[1],
             f"with `auto_scheduler`, `{overlap[0]}` and `{overlap[1]}` cannot share devices ({listing(overlap[2])})",
-            "give each component devices of its own, or remove `auto_scheduler`",
+            "give each component its own devices, or remove `auto_scheduler`",
         )
         return
     check_inference(roles)
@@ -233,5 +233,5 @@ def check_agents(roles: ParallelRoles) -> None:
                 shared = sorted(set(rule.resources).intersection(strategy.resources))
                 if shared:
                     message = f"`{earlier}` and `{name}` both use device {listing(shared)}"
-                    at.error("ma_conflict", message, hint="give each agent devices of its own")
+                    at.error("ma_conflict", message, hint="give each agent its own devices")
             others.append((name, strategy))

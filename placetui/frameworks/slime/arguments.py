@@ -153,7 +153,7 @@ class Arguments:
     """What a `slime:` section says, with slime's defaults for the rest."""
 
     values: Mapping[str, Any]
-    """By name, for every one that placement reads."""
+    """By name, forevery one that placement reads."""
 
     written: Mapping[str, str]
     """Arguments that the file gives, with the key as written there."""
@@ -271,10 +271,10 @@ def _report_unknown(keys: list[Any], table: ArgumentTable, problems: Problems) -
         at = problems.at((SECTION, key) if isinstance(key, str) else (SECTION,))
         hint = f"did you mean `{near[0]}`?" if near else f"placement reads {listing(table.known, most=6)}"
         if name in table.absent or (table.refuses_unknown and near and near[0] in table.known):
-            message = f"{shown(key)} is no argument of {table.framework}, which does not start with it"
+            message = f"{shown(key)} is not an argument of {table.framework}, which does not start with it"
             at.error("slime_argument_refused", message, hint=hint, at_key=True)
         else:
-            message = f"{shown(key)} is no argument of {table.framework} that placetui knows; it is ignored"
+            message = f"{shown(key)} is not an argument of {table.framework} that placetui knows; it is ignored"
             at.warning("slime_unknown_argument", message, hint=hint, at_key=True)
     if len(keys) > MOST_UNKNOWN:
         message = f"{count(len(keys) - MOST_UNKNOWN, 'more unknown argument')} under `{SECTION}`, all ignored"

@@ -37,7 +37,7 @@ def check_gpu_ids(slots: SlotTable, layout: SlimeLayout, problems: Problems) -> 
         if odd:
             at.error(
                 "slime_gpu_id_not_a_number",
-                f"the GPU ids of {slots.name(rank)} are no numbers ({listing(odd, most=3)}): slime cannot sort them",
+                f"the GPU ids of {slots.name(rank)} are not numbers ({listing(odd, most=3)}): slime cannot sort them",
                 hint="start the raylet with numbers in CUDA_VISIBLE_DEVICES, not with UUIDs or MIG slices",
             )
         elif layout.orders_ids_as_text and list(ids) != sorted(ids, key=int):
@@ -63,9 +63,9 @@ def warn_of_numa(layout: SlimeLayout, slots: SlotTable, problems: Problems) -> N
     if wrong:
         problems.at(layout.path("num_gpus_per_node"), component=TRAINING[0]).warning(
             "slime_numa_affinity",
-            f"training ranks {ranges(wrong)} are bound to the NUMA node of another GPU: slime takes a node to have "
+            f"training ranks {ranges(wrong)} are bound to the NUMA node of another GPU: slime assumes that a node has "
             f"{count(node, 'GPU')} (`num_gpus_per_node`)",
-            hint="write `num_gpus_per_node` as it is, and use nodes of one size",
+            hint="write the real `num_gpus_per_node`, and use nodes of one size",
         )
 
 
@@ -87,7 +87,7 @@ def warn_of_defects(layout: SlimeLayout, slots: SlotTable, problems: Problems) -
             used = f"leave {spare} of {count(group.num_gpus, 'GPU')} unused" if group.ranks else "need more than it has"
             at.warning(
                 "slime_spare_gpus",
-                f"engines of {count(engine, 'GPU')}{who} {used}; slime says nothing",
+                f"engines of {count(engine, 'GPU')}{who} {used}; slime does not report it",
                 hint=f"give the group a multiple of {part} GPUs",
             )
         if engine > node and engine % node:
@@ -100,7 +100,7 @@ def warn_of_defects(layout: SlimeLayout, slots: SlotTable, problems: Problems) -
         if incomplete := incomplete_engine(group):
             at.warning(
                 "slime_incomplete_engine",
-                f"the last engine{who} has {len(incomplete)} of its {group.parts_per_engine} parts, and waits for ever",
+                f"the last engine{who} has {len(incomplete)} of its {group.parts_per_engine} parts, and waits forever",
                 hint=f"give the group a multiple of {engine} GPUs",
             )
         if shifted_node_ranks(group):
@@ -115,7 +115,7 @@ def warn_of_defects(layout: SlimeLayout, slots: SlotTable, problems: Problems) -
                 "slime_wrong_host",
                 f"slime gives {count(len(wrong), 'engine')}{who} the address of another node (ranks {ranges(wrong)}): "
                 "they cannot bind it, or hang",
-                hint="let rollout and its groups begin at a node's first GPU, and write `num_gpus_per_node` as it is",
+                hint="let rollout and its groups begin at a node's first GPU, and write the real `num_gpus_per_node`",
             )
         if gaps := not_consecutive(group, slots.gpu_id):
             at.warning(
@@ -129,7 +129,7 @@ def warn_of_defects(layout: SlimeLayout, slots: SlotTable, problems: Problems) -
         at.warning(
             "slime_model_twice",
             f"several models are called {listing(twice)}: only the last of them gets weights and is watched",
-            hint="give each model a name of its own",
+            hint="give each model its own name",
         )
 
 

@@ -137,7 +137,7 @@ class SlimeEditor:
             return self._remove(operation.component.strip())
         if isinstance(operation, Arrange):
             raise EditRefused("slime numbers its ranks itself: training from slot 0, rollout from its first slot")
-        raise EditRefused("slime's arguments cannot say this: it names its components and orders them itself")
+        raise EditRefused("slime's arguments cannot express this: slime names and orders its components itself")
 
     # Operations
 
@@ -168,7 +168,7 @@ class SlimeEditor:
     def _sizes(self, name: str, slots: list[int]) -> Sizes:
         """The sizes that put a component on these slots."""
         if not slots:
-            raise EditRefused(f"nothing of `{name}` would be left", "remove the component instead")
+            raise EditRefused(f"this would remove all of `{name}`", "remove the component instead")
         if slots != list(range(slots[0], slots[0] + len(slots))):
             raise EditRefused(f"slime's GPUs are counted without gaps, and {ranges(slots)} has some")
         last = self._first_slots[-1] - 1
@@ -186,7 +186,7 @@ class SlimeEditor:
             )
         if slots[0] not in (0, now.actor):
             raise EditRefused(
-                f"slime's rollout begins at the first GPU (colocate) or right behind training (GPU {now.actor})"
+                f"slime's rollout begins at the first GPU (colocate) or right after training (GPU {now.actor})"
             )
         return replace(now, rollout=len(slots), colocate=not slots[0])
 
@@ -274,7 +274,7 @@ class SlimeEditor:
             raise EditRefused("slime's components are actor, critic and rollout", "only a critic can be added")
         if "actor" not in self._plan.components:
             raise EditRefused(
-                "the critic sits on the actor's GPUs, and the actor has none", "make room for training first"
+                "the critic uses the actor's GPUs, and the actor has none", "make room for training first"
             )
         actor = Wanted.of(self._plan.components["actor"])
         today = self._layout.version == "head"
@@ -298,7 +298,7 @@ class SlimeEditor:
     def _slots(self, component: str) -> list[int]:
         """Where a component is, if it can be moved."""
         if component == "critic":
-            raise EditRefused("the critic sits on the actor's GPUs", "edit `actor`: the critic follows")
+            raise EditRefused("the critic uses the actor's GPUs", "edit `actor`: the critic follows")
         if component not in self._plan.components or self._layout.mode not in ("colocate", "separate"):
             raise EditRefused(
                 f"`{component}` cannot be moved in a file of this kind",
@@ -306,7 +306,8 @@ class SlimeEditor:
             )
         if component == "rollout" and self._groups.file:
             raise EditRefused(
-                f"the server groups stand in `{self._groups.file}`, which is not edited here", "change its groups there"
+                f"the server groups are in `{self._groups.file}`, which cannot be edited here",
+                "change its groups there",
             )
         now = self._now
         start, size = (0, now.actor) if component == "actor" else (now.rollout_offset, now.rollout)

@@ -47,7 +47,7 @@ class ServerGroup:
     num_gpus: int
     num_gpus_per_engine: int
     num_gpus_per_node: int
-    """GPUs that slime takes a node to have."""
+    """GPUs that slime assumes that a node has."""
 
     model: str = DEFAULT_MODEL
     worker_type: str = "regular"
@@ -95,7 +95,7 @@ def lay_out(
     Args:
         models: in the order of the configuration.
         first_slot: where rollout starts.
-        num_gpus_per_node: GPUs that slime takes a node to have.
+        num_gpus_per_node: GPUs that slime assumes that a node has.
         offload_below: groups that start below this slot are offloaded.
     """
     found: list[ServerGroup] = []

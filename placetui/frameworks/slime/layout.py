@@ -77,7 +77,7 @@ class SlimeLayout:
 
     rollout_num_gpus_per_engine: int
     num_gpus_per_node: int
-    """GPUs that slime takes a node to have."""
+    """GPUs that slime assumes that a node has."""
 
     models: tuple[Model, ...]
     groups: tuple[ServerGroup, ...]
@@ -258,7 +258,7 @@ class Derivation:
             critic = "`advantage_estimator: ppo` makes a critic, of the actor's size"
             self._problems.at(self._args.path(name)).warning(
                 "slime_unknown_argument",
-                f"`{self._args.written[name]}` is no argument of slime any more; it is ignored",
+                f"`{self._args.written[name]}` is no longer an argument of slime; it is ignored",
                 hint="give `rollout_external_engine_addrs`" if name == "rollout_external" else critic,
                 at_key=True,
             )
@@ -354,7 +354,7 @@ class Derivation:
         given = [name for name in ("sglang_config", "prefill_num_servers") if self._head and now[name] is not None]
         if mode in ("external", "external_rollout_only"):
             if given:
-                message = f"`{args.key(given[0])}` does not go with external engines: they are as they are"
+                message = f"`{args.key(given[0])}` cannot be used with external engines: their number is fixed"
                 at.error("slime_engines_twice", message, hint="keep one of the two")
             return ()
         if len(given) == 2:
@@ -401,7 +401,7 @@ class Derivation:
                 key = args.key(f"critic_num_{name}")
                 problems.at((SECTION, key), component="critic").error(
                     "slime_critic_size",
-                    f"`{key}` is `{given}` but the actor has {wanted}: the critic sits on the actor's slots",
+                    f"`{key}` is `{given}` but the actor has {wanted}: the critic uses the actor's slots",
                     hint=f"write `{key}: {wanted}`, or remove the line",
                 )
         if self._head:
@@ -425,7 +425,7 @@ class Derivation:
         if layout.mode == "rollout_only" and not layout.actor_gpus and self._args.sound("rollout_num_gpus"):
             self._problems.at(layout.path("rollout_num_gpus"), component="actor").error(
                 "slime_no_training_ranks",
-                "rollout has no GPUs, and so have the training processes that slime starts beside it",
+                "neither rollout nor the training processes that slime starts with it have GPUs",
                 hint="write `rollout_num_gpus: 8`, or another number above 0",
             )
         elif layout.actor_gpus > layout.slots:
@@ -451,7 +451,7 @@ class Derivation:
                 "slime_model_parallel",
                 f"one copy of the model takes {count(copy, 'rank')} (tensor x pipeline x context), "
                 f"which does not divide the {actor} of training: Megatron does not start",
-                hint=f"let training take a multiple of {count(copy, 'GPU')}, or lower one of the three sizes",
+                hint=f"give training a multiple of {count(copy, 'GPU')}, or lower one of the three sizes",
             )
 
     def _check_release(self, layout: SlimeLayout) -> None:
@@ -480,7 +480,7 @@ class Derivation:
             for applies, sentence in (
                 (disk and not now["update_weight_disk_dir"], "weights on disk need `update_weight_disk_dir`"),
                 (delta and not disk, "`update_weight_mode: delta` needs `update_weight_transport: disk`"),
-                (delta and now["colocate"], "`update_weight_mode: delta` does not go with `colocate`"),
+                (delta and now["colocate"], "`update_weight_mode: delta` cannot be used with `colocate`"),
                 (
                     delta and not now["update_weight_local_checkpoint_dir"],
                     "`update_weight_mode: delta` needs `update_weight_local_checkpoint_dir`",
@@ -542,7 +542,7 @@ class Derivation:
         for address in addresses:
             if not _HTTP_ADDRESS.fullmatch(address.rstrip("/")):
                 hint = "write `HOST:PORT` for each engine, with brackets around IPv6"
-                at.error("slime_external_address", f"{shown(address)} is no address of an engine", hint=hint)
+                at.error("slime_external_address", f"{shown(address)} is not the address of an engine", hint=hint)
         if not addresses and "rollout_external_engine_addrs" in self._args.written:
             at.error("slime_external_address", "there is no address of an engine", hint="write `HOST:PORT`")
 

@@ -67,7 +67,7 @@ def read_version(reader: Reader, problems: Problems) -> Version:
     if given in VERSIONS or isinstance(given, Unresolved):
         return next((version for version in VERSIONS if version == given), VERSIONS[0])
     hint = f"write one of {listing(quoted(VERSIONS))}"
-    problems.at(path).error("slime_version_unknown", f"there is no slime version {shown(given)} here", hint=hint)
+    problems.at(path).error("slime_version_unknown", f"{shown(given)} is not a known slime version", hint=hint)
     return VERSIONS[0]
 
 
@@ -175,7 +175,7 @@ def _actor(layout: SlimeLayout, slots: Slots) -> Component:
 
 def _critic(layout: SlimeLayout, slots: Slots) -> Component:
     path = layout.path("critic_num_nodes", "critic_num_gpus_per_node", "advantage_estimator", "use_critic")
-    reasons = ["the critic has the actor's size and sits on the actor's slots"]
+    reasons = ["the critic has the actor's size and uses the actor's slots"]
     return _component("critic", _shape(layout), path, _training(layout.critic_gpus, slots), reasons, layout)
 
 
@@ -304,8 +304,8 @@ def _check_shape(layout: SlimeLayout, slots: Slots, problems: Problems) -> None:
     meant = f"if that is meant, write `actor_num_nodes: {len(real)}` and `actor_num_gpus_per_node: {max(sizes)}`"
     problems.at(_actor_path(layout), component="actor").warning(
         "slime_packs_nodes",
-        f"training asks for {_shape(layout)}, but slots fill the nodes in order: its ranks sit on {found}",
-        hint=meant if len(sizes) == 1 else "let training take whole nodes",
+        f"training asks for {_shape(layout)}, but slots fill the nodes in order: its ranks are on {found}",
+        hint=meant if len(sizes) == 1 else "give training whole nodes",
     )
 
 
@@ -335,7 +335,7 @@ def _rollout_fits(layout: SlimeLayout, slots: Slots, problems: Problems) -> bool
     elif size > smallest:
         hint = f"write `num_gpus_per_node: {smallest}`, or at most {smallest} as `rollout_num_gpus_per_engine`"
     elif first % size:
-        hint = f"rollout starts at slot {first}: let training take a multiple of {size} GPUs, or make engines smaller"
+        hint = f"rollout starts at slot {first}: give training a multiple of {size} GPUs, or make engines smaller"
     else:
         hint = f"write a `rollout_num_gpus_per_engine` that divides the {smallest} GPUs of a node"
     path = layout.path("rollout_num_gpus_per_engine", "rollout_num_gpus", "colocate")

@@ -22,7 +22,7 @@ def template(layout: Layout, size: JobSize) -> Mapping[str, Any] | Refusal:
     arguments: dict[str, int | bool] = {
         "actor_num_nodes": nodes,
         "actor_num_gpus_per_node": per_node,
-        **({"colocate": True} if layout == "colocated" else {"rollout_num_gpus": rollout}),
+        **({"colocate": True} if layout == "collocated" else {"rollout_num_gpus": rollout}),
         "rollout_num_gpus_per_engine": size.per_engine,
         "num_gpus_per_node": size.gpus_per_node,
     }
@@ -37,5 +37,5 @@ def arrange(plan: Plan, layout: Layout, config: Mapping[str, Any]) -> list[Overr
     section = config.get(SECTION)
     written = {argument_name(str(key)): str(key) for key in section} if isinstance(section, Mapping) else {}
     engines = sum(len(placement.devices) for placement in rollout.placements)
-    wanted = {"colocate": layout == "colocated", "rollout_num_gpus": engines}
+    wanted = {"colocate": layout == "collocated", "rollout_num_gpus": engines}
     return [((SECTION, written.get(name, name)), value) for name, value in wanted.items()]

@@ -319,7 +319,7 @@ def _version(keys: Keys, problems: Problems) -> Version:
             return Version(int(found[1]), int(found[2]), int(found[3] or 0), "dev" not in found[4])
         if str(said) not in ("main", "head"):
             hint = "write for example `0.9.1`, in quotes, or `main`"
-            problems.at(path).error("verl_version_unknown", f"`{said}` is no version of verl", hint=hint)
+            problems.at(path).error("verl_version_unknown", f"`{said}` is not a version of verl", hint=hint)
         return LATEST if str(said) != "main" else Version(0, 10, 0, False)
     has_new = keys.has("trainer", "use_v1") or keys.has("distillation") or keys.has("reward")
     return _OLD_WORKERS if keys.has("trainer", "use_legacy_worker_impl") and not has_new else LATEST

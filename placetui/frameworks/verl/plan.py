@@ -257,7 +257,7 @@ class _Cluster:
         problems.at((*pools[-1].asked.path, "nnodes")).error(
             "verl_total_gpus",
             f"{subject} {count(needed, 'GPU')}{which}, {free} {'is' if free == 1 else 'are'} free",
-            hint="ask for fewer nodes or GPUs per node, or free some",
+            hint="request fewer nodes or GPUs per node, or free some",
         )
         return True
 
@@ -279,7 +279,7 @@ class _Cluster:
             f"a group of {pool.label} with {count(size, 'GPU')} needs {size * pool.colocated} CPUs of "
             f"{'its node' if strict else 'the nodes'}, {pool.colocated} for each GPU"
         )
-        hint = "start Ray with more CPUs there, or ask for fewer GPUs per node"
+        hint = "start Ray with more CPUs there, or request fewer GPUs per node"
         problems.append(Problem("verl_group_cpus", f"{message}: {ends}", severity, hint, path))
 
 
@@ -331,8 +331,8 @@ def _report_straddling(part: UnplacedComponent, replicas: Sequence[int], problem
     verb = "has" if len(replicas) == 1 else "have"
     problems.at(part.path, component=part.name).error(
         "verl_replica_straddles_nodes",
-        f"{which} of `{part.name}` {verb} GPUs of two nodes in one server, which takes them all for GPUs of its own "
-        "node; verl starts anyway",
+        f"{which} of `{part.name}` {verb} GPUs of two nodes in one server, which can use only those of its own node; "
+        "verl starts anyway",
         hint="choose a replica size that divides the GPUs per node, or free a whole node for it",
     )
 
@@ -388,7 +388,7 @@ def _engines(ranks: Sequence[_Rank], *, by_node: bool) -> Iterator[RankOfEngine]
 
 def _assumptions(part: UnplacedComponent, cluster: _Cluster) -> Iterator[str]:
     if not cluster.knows_cpus:
-        yield "the CPUs of the nodes are not known: whether they suffice is not judged"
+        yield "the number of CPUs of the nodes is unknown: CPUs are not checked"
     if part.name == "rollout" and cluster.job.assumed_engine:
         yield "the file names no engine: vllm is assumed"
 

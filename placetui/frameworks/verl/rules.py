@@ -272,7 +272,7 @@ def _check_teachers(job: VerlJob, problems: Problems) -> None:
         )
     for key, times in Counter(teacher.key for teacher in job.teachers).items():
         if times > 1:
-            at.error("verl_teacher_key", f"{times} teachers have the key `{key}`", hint="give each a key of its own")
+            at.error("verl_teacher_key", f"{times} teachers have the key `{key}`", hint="give each its own key")
     asked = 0
     group = max(1, pool.gpus)
     for teacher in job.teachers:

@@ -1,4 +1,4 @@
-"""The heat map: half a cell for a GPU, coloured by one of its values; outliers have a mark."""
+"""The heat wall: half a cell for a GPU, coloured by one of its values; outliers have a mark."""
 
 from __future__ import annotations
 

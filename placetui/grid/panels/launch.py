@@ -137,7 +137,7 @@ def waiting_lines(pen: Pen, waiting: Sequence[WaitedFor], width: int, most: int)
 
 def _reason(one: WaitedFor) -> str:
     if one.state == "pending":
-        return "waiting for a process: those before start first"
+        return "waiting for a process: earlier ranks start first"
     if one.state == "starting":
-        return "the worker starts: it imports its code and loads what it needs"
+        return "the worker starts: it imports code and loads data"
     return one.state

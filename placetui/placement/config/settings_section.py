@@ -243,10 +243,10 @@ def _is_mapping(value: Any, at: ProblemReporter) -> bool:
 
 
 def _check_keys(value: Mapping[str, Any], known: Sequence[str], at: ProblemReporter) -> None:
-    hint = f"it knows {listing(quoted(known))}"
+    hint = f"the known keys are {listing(quoted(known))}"
     for key in value:
         if key not in known:
-            message = f"placetui does not know `{key}` here"
+            message = f"`{key}` is not a known key here"
             at.below(key).warning("unknown_setting", message, hint=hint, at_key=True)
 
 

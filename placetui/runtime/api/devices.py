@@ -95,7 +95,7 @@ class Reservations:
         self._held = {device: one for device, one in self._held.items() if one.group.id.hex() in used}
 
     def _check_crowd(self, demand: Demand, devices: Sequence[Device], nodes: Sequence[RayNode]) -> None:
-        # Ray would let the rank wait for ever.
+        # Ray would let the rank wait forever.
         for number, device in enumerate(devices):
             here = sum(needs.bundles[:1] == (number,) for needs in demand.ranks)
             users = self._held[device].users if device in self._held else []
@@ -134,6 +134,6 @@ def _check_moved(demand: Demand, found: Order, nodes: Sequence[RayNode]) -> None
     ]
     if moved:
         raise NotPossible(
-            f"others hold planned GPUs, so Ray gave {listing(moved, 4)}",
-            hint="stop what holds them (placetui ps, placetui top), or place the group on other GPUs",
+            f"other jobs have planned GPUs, so Ray gave {listing(moved, 4)}",
+            hint="stop those jobs (placetui ps, placetui top), or place the group on other GPUs",
         )

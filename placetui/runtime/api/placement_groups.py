@@ -43,7 +43,7 @@ def create_placement_groups(args: Any, *, timeout: float = DEFAULT.launch) -> di
     layout = _layout(args)
     slots: Slots = (None, [], [])
     if layout.slots:
-        slots = _reserve(_session(layout), layout.slots, within(timeout, "give it longer: timeout=SECONDS"))
+        slots = _reserve(_session(layout), layout.slots, within(timeout, "wait longer: timeout=SECONDS"))
     group, indices, gpu_ids = slots
     first = layout.rollout_offset
     found = {"actor": slots, "rollout": (group, indices[first:], gpu_ids[first:])}

@@ -156,7 +156,7 @@ def _start(session: DriverSession, nodes: Sequence[RayNode], plan: Plan, timeout
     """Actors of the plan's one component, by rank; or nothing of it is left."""
     [name] = plan.components
     demand = demand_of(plan)
-    left = within(timeout, "give it longer: launch(…, timeout=SECONDS)")
+    left = within(timeout, "wait longer: launch(…, timeout=SECONDS)")
     launcher: Launcher | None = None
     try:
         groups, order = session.reservations.take(name, demand, nodes, left)

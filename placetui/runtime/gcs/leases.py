@@ -14,7 +14,7 @@ class LostLeases:
 
     A head that dies while the process of an actor is starting asks for another one when it is back. If the first one
     was not up by then, its raylet keeps it for the head that is gone: it does nothing, but holds the actor's bundle,
-    and the second one waits for ever.
+    and the second one waits forever.
     """
 
     def __init__(self, head: Head, job: str, nodes: Sequence[RayNode]) -> None:

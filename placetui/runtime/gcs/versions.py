@@ -46,7 +46,7 @@ def versions(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
         quoted = asked == AUTO and os.environ.get(NAMED, "") not in ("", AUTO) and NAMED in problem.message
         return {
             **here,
-            "problem": f"what {NAMED} names is not HOST:PORT" if quoted else problem.message,
+            "problem": f"{NAMED} is not HOST:PORT" if quoted else problem.message,
             "hint": problem.hint,
             "looked_for": asked == AUTO and isinstance(problem, NoCluster) and os.environ.get(NAMED, "") in ("", LOCAL),
         }

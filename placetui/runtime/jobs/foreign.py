@@ -114,8 +114,8 @@ def refuse_foreign(job: JobStatus, what: str) -> None:
     if job.foreign is not None:
         title = framework(job.foreign.framework).title
         raise NotPossible(
-            f"`{job.record.job}` is a job of {title} that placetui did not launch: its ranks are not {what}",
-            hint="a rank that dies may end the whole job; placetui down ends all of it",
+            f"`{job.record.job}` is a job of {title} that placetui did not launch: its ranks cannot be {what}",
+            hint="a rank that dies may end the whole job; placetui down stops the job",
         )
 
 

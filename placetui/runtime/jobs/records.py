@@ -159,7 +159,7 @@ def set_stopping(head: Head, record: Record) -> None:
 
 def taken_down(job: str) -> ClusterError:
     """What to say about a job that ended under one's hands."""
-    return ClusterError(f"the job `{job}` was stopped by somebody else meanwhile")
+    return ClusterError(f"the job `{job}` was stopped by someone else in the meantime")
 
 
 def note_restart(head: Head, record: Record, component: str, rank: int, news: Mapping[str, Any]) -> None:

@@ -42,7 +42,7 @@ def restart(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
         check_ready(job, "restarted")
         target = target_of(job, body)
         if target.state.reason == NODE_LOST:
-            raise NotPossible(f"{target} cannot come back: its node is lost", hint=_ANEW)
+            raise NotPossible(f"{target} cannot be restarted: its node is lost", hint=_ANEW)
         deadline = Deadline(work, float(body.get("patience") or head.policy.restart), hint="its log may say why")
         if target.actor and target.actor.state == "ALIVE" and target.actor.may_restart:
             head.kill_actor(target.actor.id, no_restart=False)

@@ -216,7 +216,7 @@ def check_free(head: Head, job: str) -> None:
     if record := records.find(head, job):
         raise records.taken(job, record)
     if is_taken(head, job):
-        raise NotPossible(f"something of a job `{job}` is still there", hint=f"placetui down {job}")
+        raise NotPossible(f"parts of a job `{job}` are still there", hint=f"placetui down {job}")
 
 
 def is_taken(head: Head, job: str) -> bool:

@@ -56,13 +56,13 @@ def fit(
             break
         stop()
         time.sleep(head.policy.poll)
-    # Who holds what is asked only now: a head remembers removed groups for ever.
+    # Who holds what is asked only now: a head remembers removed groups forever.
     short = [one for one in check(demand, nodes, replace(tables, groups=head.groups())) if not one.fits]
     impossible = [one for one in short if not one.possible]
     why = "the plan does not fit" if impossible else "the cluster is busy"
     raise NotPossible(
         f"{why}: {'; '.join(one.sentence() for one in impossible or short)}",
-        hint="plan for what there is" if impossible else "wait for them, or stop what holds it",
+        hint="plan for what there is" if impossible else "wait, or stop the job that has it",
         shortages=[one.to_dict() for one in short],
     )
 
@@ -159,7 +159,7 @@ def reserve(
             reserved()
         row = head.group(number)
         if row is None or row.state != "CREATED":
-            raise ClusterError("the placement group was removed by somebody else meanwhile")
+            raise ClusterError("the placement group was removed by someone else in the meantime")
         probed = probe(ray, group, [bundle.node for bundle in row.bundles], deadline, device_in(bundles))
     except BaseException:
         if not job:

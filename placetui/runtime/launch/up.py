@@ -181,7 +181,7 @@ class _Up:
         match = replace(match, nodes=match.nodes[:used])
         planned = [node.ip for node in plan.nodes]
         warnings = [
-            f"node_order: the file has {ip} as node {rank}, which here is {node.ip}"
+            f"node_order: node {rank} is {ip} in the file, but {node.ip} here"
             for rank, (ip, node) in enumerate(zip(planned, match.nodes, strict=True))
             if ip and ip != node.ip and not local
         ]
@@ -306,7 +306,7 @@ class _Up:
             more = f" and {len(moved) - 8} more" if len(moved) > 8 else ""
             raise NotPossible(
                 f"{count(len(moved), 'rank')} would not be on the planned devices: {told}{more}",
-                hint="others hold the planned GPUs: end them, or take what there is with --accept-moved",
+                hint="other jobs have the planned GPUs: stop them, or accept other GPUs with --accept-moved",
                 moved=[move.to_dict() for move in moved],
             )
         return group, found

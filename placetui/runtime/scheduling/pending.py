@@ -165,6 +165,6 @@ def _why(request: Request, picture: ClusterPicture) -> Shortage:
 
 def _unknown(name: str) -> Shortage:
     return Shortage(
-        f"{name} has room: Ray is about to place it, or it is tied to a certain node",
-        "look again in a second; see the node that it is tied to",
+        f"there is room for {name}: Ray is about to place it, or it is bound to a node",
+        "check again in a moment, or check the node that it is bound to",
     )

@@ -107,13 +107,13 @@ def _leftovers(head: Head, picture: ClusterPicture, source: str) -> list[Note]:
     found: list[Note] = []
     name = job_name(source)
     if is_taken(head, name):
-        message = f"a job {name} is there already, under the name that placetui up gives this file"
+        message = f"there is already a job {name}, the name that placetui up would use"
         found.append(Note(message, f"placetui down {name}, or placetui up --job NAME"))
     for group in picture.tables.groups:
         if group.abandoned and group.state in PLACED_GROUPS:
             message = f"placement group {group.title} holds {count(len(group.bundles), 'bundle')}"
             hint = "remove it with ray.util.remove_placement_group"
-            found.append(Note(f"{message}, and the program that made it has ended", hint))
+            found.append(Note(f"{message}, and the program that created it has ended", hint))
     return [*found, *left_actors(picture)]
 
 

@@ -176,7 +176,7 @@ class Samplers:
         """Id of the node that this process is a driver on; empty while it is none."""
 
         self.joining = False
-        """Whether it is about to become one: with a head that goes away meanwhile, that may take for ever."""
+        """Whether it is about to become one: with a head that goes away meanwhile, that may take forever."""
 
         self.nodes: Mapping[str, SampledNode] = {}
         """By node id. Read it where you like; it is changed by the thread only."""

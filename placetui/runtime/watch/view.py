@@ -32,7 +32,7 @@ _RANK = re.compile(r"([^/]+)/(.+):(\d+)")
 
 
 IDLE = "idle, not sampled"
-LOST = "the cluster has lost this node"
+LOST = "this node is lost"
 
 GROUP_GRACE = 60.0
 """Seconds after which a launch has its placement group, if there is one at work."""
@@ -183,7 +183,7 @@ def rank_states(seen: Seen) -> dict[str, tuple[RankState, ...]]:
 def _why_pending(seen: Seen, record: Record) -> str:
     """Why a rank of the job that is pending will not come up by itself; empty if a launch is at work on it."""
     if record.state == READY:
-        return "its process is not there yet"
+        return "its process has not started yet"
     groups = [one for one in seen.tables.groups if one.namespace == NAMESPACE and one.name == record.job]
     at_work = [not one.abandoned for one in groups if one.state != "REMOVED"]
     if any(at_work) if at_work else seen.time < record.created + GROUP_GRACE:

@@ -313,7 +313,7 @@ class ClusterController:
     def can_ask(self) -> bool:
         """Whether there is a cluster to ask; if not, a notice says so."""
         if self.options.operations is None:
-            self.notify("there is no cluster behind a simulation or a recording")
+            self.notify("a simulation or a recording has no cluster to launch on")
         elif self.address == LOCAL:
             self.notify("the embedded cluster starts with a launch: L")
         else:
@@ -359,7 +359,7 @@ class ClusterController:
         )
         notes = [f"A file cannot express everything: {'; '.join(left_out)}."] if left_out else []
         question = "\n".join(["A placement file of the processes that run now.", *notes, "A new file:"])
-        name = await self.app.push_screen_wait(AskScreen("save the cluster as it is", question, PICTURE))
+        name = await self.app.push_screen_wait(AskScreen("save the cluster as a file", question, PICTURE))
         if name is not None:
             self.app.write_new(name, text)
 

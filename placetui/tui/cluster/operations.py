@@ -160,8 +160,8 @@ class JobOperations:
             return False
         for job in self.cluster.seen.jobs if self.cluster.seen is not None else ():
             if job.name == self.cluster.followed:
-                why = "one rank that dies may end the whole job, and only its driver knows what to call"
-                self.cluster.notify(f"placetui did not launch {job.name}: {why}. X stops all of it", severity="warning")
+                why = "a rank that dies may end the whole job, and only its driver can call it"
+                self.cluster.notify(f"placetui did not launch {job.name}: {why}. X stops the job", severity="warning")
                 return False
         return True
 
@@ -205,7 +205,7 @@ class JobOperations:
     @flow
     async def restart_rank(self) -> None:
         """Restart the selected rank."""
-        means = "is stopped and started again on the same devices. What it has in memory is lost."
+        means = "is stopped and started again on the same devices. Its memory is lost."
         if (rank := await self._confirmed_rank("restart", means)) is not None:
             self._report(await self.restart(rank.component, rank.rank), f"restart {rank}", f"restarted {rank}")
 

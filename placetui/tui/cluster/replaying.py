@@ -26,7 +26,7 @@ class ReplayControls:
         """What is being played, or word that nothing is."""
         if replay := as_replay(self.cluster.source):
             return replay
-        self.cluster.notify("nothing is replayed: start with --replay F")
+        self.cluster.notify("no recording is open: start with --replay F")
         return None
 
     def step_on(self) -> None:

@@ -89,7 +89,7 @@ class AnswerList(OptionList):
         event.stop()
         answer = self._answers[event.option_index]
         if answer.guarded:
-            self.notify(f"{answer.key} does it", timeout=3, markup=False)
+            self.notify(f"{answer.key}: confirm", timeout=3, markup=False)
         else:
             self.post_message(self.Chosen(answer.value))
 

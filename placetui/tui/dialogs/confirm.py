@@ -47,4 +47,4 @@ class ConfirmScreen(Dialog[bool]):
         if event.value.strip() == self._word:
             self.dismiss(True)
         else:
-            self.query_one("#confirm-says", Static).update(f"that is not {self._word}; nothing was done")
+            self.query_one("#confirm-says", Static).update(f"that is not {self._word}; nothing changed")

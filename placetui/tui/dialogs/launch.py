@@ -109,7 +109,7 @@ class LaunchScreen(Dialog[str | None]):
         if launch.question == "launch":
             return [Answer(YES, f"launch {ranks}", key="ctrl+l"), Answer(NO, "do not launch", key="n")]
         if launch.question == "moved":
-            return [Answer(NO, "take it back", key="n"), Answer(YES, "start it there", key="ctrl+l")]
+            return [Answer(NO, "roll back", key="n"), Answer(YES, "launch there", key="ctrl+l")]
         if launch.question == "used":
             return [Answer(NO, "do not launch", key="n"), Answer(YES, "launch on used GPUs", key="ctrl+l")]
         if launch.under_way and not launch.cancelled:
@@ -153,7 +153,7 @@ def _lines(launch: Launch, ascii: bool) -> Iterator[Text | Table]:
     if launch.preflight is not None and not launch.confirmed:
         yield from _preflight(launch.preflight, done, ascii)
     if launch.unsaved and not launch.confirmed and launch.under_way:
-        yield _hanging("! unsaved: ", "what is on the screen is launched, not what the file says")
+        yield _hanging("! unsaved: ", "the launch uses the plan on the screen, which differs from the file")
     outcome = launch.outcome
     if isinstance(outcome, Failure):
         yield from _failure(launch, outcome, ascii)
@@ -163,7 +163,7 @@ def _lines(launch: Launch, ascii: bool) -> Iterator[Text | Table]:
         yield Text(f"{doing} {clean(words, ascii)}")
     if launch.question == "moved":
         yield Text()
-        yield Text("Others hold planned GPUs. These ranks would be elsewhere:")
+        yield Text("Other jobs have planned GPUs. These ranks would run elsewhere:")
         yield from _table(("rank", "node", "planned", "would get"), _moves(launch), ascii)
     elif launch.question == "used":
         yield Text()

@@ -90,7 +90,7 @@ class RankLogScreen(LogScreen):
         if isinstance(request.outcome, Failure):
             self.say(failure_words(request.outcome))
         else:
-            self.say("the rank has ended; this is the whole log")
+            self.say("the rank has ended; the log is complete")
 
     def _take(self, step: Mapping[str, Any]) -> None:
         lines = step.get("lines")

@@ -134,8 +134,8 @@ class WhatIfScreen(Dialog[WhatIf | None]):
         for problem in after.problems[:2]:
             style = ERROR if problem.severity == "error" else WARNING
             lines.append((Run(clean(plain(problem.message), self._ascii), style),))
-        parts = [(figures["stays"], "stay"), (figures["moves"], "move"), (figures["appears"], "appear")]
-        parts.append((figures["vanishes"], "go"))
+        parts = [(figures["stays"], "stay"), (figures["moves"], "move"), (figures["appears"], "added")]
+        parts.append((figures["vanishes"], "removed"))
         lines.append(tuple(run for number, word in parts for run in (Run(f"{number} ", NAME), Run(f"{word}  ", MUTED))))
         room = max(1, panel.room - len(lines))
         shown = moves if len(moves) <= room else [*moves[: room - 1], f"and {len(moves) - room + 1} more"]
@@ -153,10 +153,10 @@ class WhatIfScreen(Dialog[WhatIf | None]):
         panel.border_title = title_of(name.capitalize(), None, f"{count(len(plan.nodes), 'node')}, {ranks}")
         signs = glyphs(self._ascii)
         words = {
-            signs.goes: "goes to that device",
-            signs.came: "came from that device",
-            signs.ends: "goes away",
-            "+": "is new",
+            signs.goes: "moves to this device",
+            signs.came: "moves from this device",
+            signs.ends: "removed",
+            "+": "added",
         }
         shown = {move[0] for move in moves.values()}
         panel.border_subtitle = Content("   ".join(f"{sign} {text}" for sign, text in words.items() if sign in shown))

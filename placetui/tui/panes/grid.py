@@ -470,7 +470,7 @@ class GridPane(ScrollView, can_focus=True):
             self.look = replace(self.look, density=DENSITIES[position])
 
     def next_metric(self) -> None:
-        """Colour the heat map by the next value."""
+        """Colour the heat wall by the next value."""
         metric = METRICS[(METRICS.index(self.look.metric) + 1) % len(METRICS)]
         self.look = replace(self.look, metric=metric)
 
@@ -540,7 +540,7 @@ class GridPane(ScrollView, can_focus=True):
         look = self.look
         stops = look.hits.stops()
         if not stops:
-            self.notify("nothing was searched for: press / first", markup=False)
+            self.notify("no search yet: press / first", markup=False)
             return
         at = (look.at + steps) % len(stops) if look.at >= 0 or steps > 0 else len(stops) - 1
         self.look = replace(look, at=at)

@@ -48,7 +48,7 @@ NOTHING: dict[TableName, str] = {
     "ranks": "there are no ranks",
     "drift": "no drift: the cluster matches the plan",
     "groups": "there are no placement groups",
-    "events": "nothing has happened since the dashboard was started",
+    "events": "no events since the dashboard started",
 }
 
 
@@ -203,7 +203,7 @@ class TablePane(ScrollView, can_focus=True):
         if total:
             return f"nothing matches {self._looking.filter.text}; escape: clear the filter"
         if self.table == "drift" and self.picture.session.pictured:
-            return "no drift: the plan is what is seen, as it is"
+            return "no drift: the plan was read from the cluster"
         return NOTHING[self.table]
 
     # Filter and order

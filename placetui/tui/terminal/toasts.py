@@ -12,7 +12,7 @@ class Notice(Notification):
     """A notification of which there is always some time left, also when it is over.
 
     Textual shows the notices that are not over and then asks each for the time it has left. If that has just run out,
-    Textual's timer goes round for ever with a time below zero, and no key is heard any more.
+    Textual's timer goes round forever with a time below zero, and no key is heard any more.
     """
 
     @property

@@ -7,7 +7,7 @@ from textual.drivers.web_driver import WebDriver
 
 
 class TabDriver(WebDriver):
-    """Textual's own, which would run for ever after the server has died."""
+    """Textual's own, which would run forever after the server has died."""
 
     def run_input_thread(self) -> None:
         super().run_input_thread()

@@ -94,7 +94,7 @@ def read_theme(path: Path, *, tried: bool = True) -> tuple[Theme | None, list[Pr
     except (ValueError, ArithmeticError, AttributeError, ColorParseError) as error:
         # Each field is right by itself; whatever Textual dislikes about them together must not end the app.
         return None, [
-            Problem("bad_theme", f"`{path.name}` is no theme: {error}", hint="compare it with docs/themes.md")
+            Problem("bad_theme", f"`{path.name}` is not a theme: {error}", hint="compare it with docs/themes.md")
         ]
     return theme, []
 
@@ -105,7 +105,7 @@ def _add(file: Path, themes: dict[str, Theme], problems: list[Problem], *, tried
     if theme is None:
         return
     if theme.name in themes:
-        message = f"there are two themes of the name `{theme.name}`; this one is left out"
+        message = f"there are two themes called `{theme.name}`; this one is ignored"
         problems.append(Problem("bad_theme", message, hint="give it another name", file=str(file)))
         return
     themes[theme.name] = theme
@@ -208,7 +208,7 @@ def _check_color(name: str, value: Any, path: YamlPath, *, opaque: bool = False)
         yield _bad(f"`{name}: {value}` is not a colour", meant or 'write "#rrggbb", or the name of a colour', path)
         return
     if opaque and color.a < 1:
-        yield _bad(f"`{name}: {value}` can be seen through", "leave out the opacity", path)
+        yield _bad(f"`{name}: {value}` is transparent", "leave out the opacity", path)
 
 
 def _fraction(value: Any) -> bool:

@@ -8,6 +8,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from placetui.placement.wording import plain
 from placetui.tui.messages import RuleCancelled, RuleDone, RuleTyped
 
 
@@ -31,14 +32,14 @@ class RuleBar(Horizontal):
         with self.prevent(Input.Changed):
             field.value = text
         field.cursor_position = len(text)
-        self.say("Enter: apply · Esc: cancel")
+        self.say("enter: apply · escape: cancel")
         field.focus()
 
     def say(self, words: str, *, wrong: bool = False) -> None:
         """What the rule gives, or why it does not."""
         says = self.query_one("#rule-says", Static)
         says.set_class(wrong, "-wrong")
-        says.update(Content(words), layout=False)
+        says.update(Content(plain(words)), layout=False)
 
     @property
     def text(self) -> str:

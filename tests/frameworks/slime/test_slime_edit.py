@@ -47,7 +47,7 @@ def proposed(section: dict[str, Any], operation: Operation) -> Edit | Refusal:
         (
             {"actor_num_nodes": 2, "colocate": True, "rollout_num_gpus": 8},
             Add("critic", ()),
-            "the critic sits on the actor's GPUs, and the actor has none",
+            "the critic uses the actor's GPUs, and the actor has none",
         ),
         (
             {"colocate": True, "advantage_estimator": "ppo"},
@@ -58,7 +58,7 @@ def proposed(section: dict[str, Any], operation: Operation) -> Edit | Refusal:
         (
             {"version": "head", "colocate": True, "sglang_config": "engines.yaml"},
             Resize("rollout", -1),
-            "the server groups stand in `engines.yaml`, which is not edited here",
+            "the server groups are in `engines.yaml`, which cannot be edited here",
         ),
         (
             {"version": "head", "colocate": True, "sglang_config": GROUPS},

@@ -39,7 +39,7 @@ def test_nodes_are_assumed_per_pool_and_cpus_are_not_judged() -> None:
     plan = plan_document(Document(TEXT))
     assert (plan.problems, [node.gpus for node in plan.nodes]) == ([], [8, 8])
     reasons = plan.components["rollout"].reasons
-    assert any("CPUs of the nodes are not known" in reason for reason in reasons)
+    assert any("CPUs of the nodes is unknown" in reason for reason in reasons)
     assert any("vllm is assumed" in reason for reason in reasons)
 
 
@@ -156,13 +156,13 @@ def test_places_are_not_edited() -> None:
     assert "Ray chooses" in refused.hint
 
 
-@pytest.mark.parametrize("layout", ["colocated", "disaggregated"])
+@pytest.mark.parametrize("layout", ["collocated", "disaggregated"])
 def test_a_new_file_is_fine(layout: Any) -> None:
     text = new_file(layout, JobSize(nodes=2, per_engine=4), "verl")
     assert isinstance(text, str)
     plan = plan_document(Document(text))
     assert (plan.framework, [one for one in plan.problems if one.severity != "info"]) == ("verl", [])
-    assert plan.components["rollout"].world_size == (4 if layout == "colocated" else 2)
+    assert plan.components["rollout"].world_size == (4 if layout == "collocated" else 2)
 
 
 QUEUE = ("transfer_queue", "TransferQueueController")

@@ -21,7 +21,7 @@ _NAMED = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Call a method on all ranks of a component at once, and print their results as they come."
+    parser.description = "Call a method on all ranks of a component at once, and print the results as they arrive."
     parser.add_argument("job", metavar="JOB")
     parser.add_argument("component", metavar="COMPONENT")
     parser.add_argument("method", metavar="METHOD", help="of the worker; the built-in one has init, train, eval, …")
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=DEFAULT_TIMEOUT,
         metavar="S",
-        help="seconds to wait for results; ranks without one are named and continue; default 60",
+        help="seconds to wait for results; ranks that take longer are listed and continue; default 60",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
 

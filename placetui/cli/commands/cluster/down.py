@@ -18,13 +18,15 @@ TIMEOUT = 60.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Stop a job: its ranks, its placement group, its record. A job that placetui did not launch ends with its "
-        "submission, or with its driver. Asks first; the job of another user or program needs its name."
+        "Stop a job: its ranks, its placement group, its record. For a job that placetui did not launch, stop its "
+        "submission or its driver. Asks for confirmation; for a job of another user or program, you type its name."
     )
     parser.add_argument("job", metavar="JOB")
     add_address(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
-    parser.add_argument("--owner", metavar="USER", default="", help="with --yes: stop it although USER launched it")
+    parser.add_argument(
+        "--owner", metavar="USER", default="", help="with --yes: the owner, to stop a job of another user"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,7 +54,7 @@ def _check_owner(job: Mapping[str, Any], args: argparse.Namespace) -> None:
     user = owner.partition("@")[0]
     if is_other(owner) and args.owner not in (owner, user):
         raise exits.Abort(
-            exits.USAGE, f"{args.job} belongs to {owner}: it is not stopped with --yes alone", f"say --owner {user} too"
+            exits.USAGE, f"{args.job} belongs to {owner}, and --yes alone does not stop it", f"add --owner {user}"
         )
 
 

@@ -20,8 +20,8 @@ MOST_RANKS = 100_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Print what ranks write to stdout and stderr, also after they have died. "
-        "Lines of several ranks are merged, each with its rank; without COMPONENT, the log of the driver."
+        "Print stdout and stderr of ranks, even of dead ones. Lines of several ranks are merged, each with its rank. "
+        "Without COMPONENT, print the log of the driver."
     )
     parser.add_argument("job", metavar="JOB")
     parser.add_argument(
@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="such as actor, actor:3 or actor:0-3,8",
     )
     add_address(parser)
-    parser.add_argument("-f", "--follow", action="store_true", help="continue until all of them are dead, or Ctrl-C")
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="follow the output until all of these ranks are dead, or Ctrl-C"
+    )
     parser.add_argument("--grep", metavar="RE", type=_pattern, help="only lines that match this regular expression")
     parser.add_argument(
         "-n", "--lines", type=_lines, default=DEFAULT_LINES, metavar="N", help="last lines of each stream; default 100"

@@ -16,7 +16,7 @@ from placetui.placement.wording import age
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "List the placement groups and actors that wait for resources, of any program: what each needs, what is "
-        "missing on which node, and who holds it. This starts nothing."
+        "missing on which node, and who has it. Nothing is started."
     )
     add_list_options(parser, 2)
 

@@ -18,8 +18,8 @@ TIMEOUT = 60.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Report whether Ray could place what the file's own framework will ask for: group by group and node by node, "
-        "with the smallest reason where it could not. With --cluster no Ray is asked. This starts nothing."
+        "Report whether Ray can place what the framework of the file will request, per placement group and node, and "
+        "if not, why. With --cluster, no Ray cluster is contacted. Nothing is started."
     )
     parser.add_argument("file", metavar="FILE", help="a placement file")
     add_plan_options(parser)

@@ -21,8 +21,8 @@ MOST_CHARACTERS = 100
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "List the jobs of a cluster: those that placetui launched, and those of frameworks that it recognises, for an "
-        "hour also after they ended. Nodes that do not answer are named. This starts nothing there."
+        "List the jobs of a cluster: those that placetui launched, and those of frameworks that it recognises. Ended "
+        "jobs are listed for an hour. Nodes that do not respond are listed with their jobs. Nothing is started."
     )
     add_list_options(parser, 1)
 

@@ -22,7 +22,7 @@ DEFAULT_TIMEOUT = 300.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Check that Ray can place what FILE asks for (as placetui preflight), submit COMMAND through Ray Jobs, and "
-        "report its ranks as they come up. The name of the job is its submission id: ps, logs and down take it."
+        "report its ranks as they start. The name of the job is its submission id, for ps, logs and down."
     )
     parser.usage = "placetui submit [OPTIONS] FILE -- COMMAND..."
     parser.add_argument("file", metavar="FILE", help="the placement file of what COMMAND starts")
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=DEFAULT_TIMEOUT,
         metavar="S",
-        help="seconds to wait for the ranks; the job runs on; default 300",
+        help="seconds to wait for the ranks; then the job keeps running; default 300",
     )
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each step")
 

@@ -64,18 +64,18 @@ _QUIT = frozenset(b"qQ")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Show the GPUs of a Ray cluster, or of this node: memory, load, and who is on them. q or Ctrl-C quits."
+        "Show the GPUs of a Ray cluster, or of this machine: memory, load and processes. q or Ctrl-C quits."
     )
     parser.add_argument("file", nargs="?", metavar="FILE", help="a placement file, to show what differs from it")
     add_plan_options(parser)
     add_address(parser)
-    parser.add_argument("--no-ray", action="store_true", help="only this node, read directly")
-    parser.add_argument("--job", metavar="NAME", help="the job to watch; default: that of FILE")
-    parser.add_argument("--no-sample", action="store_true", help="start no samplers: show only what Ray itself knows")
+    parser.add_argument("--no-ray", action="store_true", help="only the GPUs of this machine, without Ray")
+    parser.add_argument("--job", metavar="NAME", help="the job to compare with; default: that of FILE")
+    parser.add_argument("--no-sample", action="store_true", help="start no samplers: show only what Ray knows")
     parser.add_argument(
         "--once",
         action="store_true",
-        help="print once; exit code 3 if there is nothing to read, 1 if something differs from FILE",
+        help="print once and exit: with 1 if something differs from FILE, 3 if there is nothing to read",
     )
     parser.add_argument("--json", action="store_true", help="print JSON: one object per line, or one with --once")
     parser.add_argument(
@@ -99,7 +99,7 @@ def _interval(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     if args.no_ray and args.address != AUTO:
-        raise exits.UsageError("--no-ray reads only this node and cannot be used with --address")
+        raise exits.UsageError("--no-ray reads only this machine and cannot be used with --address")
     if args.events and args.once:
         raise exits.UsageError("--events follows what changes and cannot be used with --once")
     planned = _planned_file(args) if args.file else None
@@ -224,7 +224,7 @@ def _open_source(args: argparse.Namespace, planned: PlannedFile | None) -> Itera
             except Failed as problem:
                 if not problem.details.get("absent"):
                     raise
-                print(f"note: {problem.message}: showing the GPUs of this node (as with --no-ray)", file=sys.stderr)
+                print(f"note: {problem.message}: showing the GPUs of this machine (as with --no-ray)", file=sys.stderr)
             else:
                 job = args.job or ""
                 if job and job not in [str(one["name"]) for one in found["jobs"]]:

@@ -31,12 +31,14 @@ DEFAULT_TIMEOUT = 300.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Reserve the planned devices, start every rank on its own, and wait until all are alive."
+    parser.description = "Reserve the planned devices, start every rank on its device, and wait until all are alive."
     parser.add_argument("file", metavar="FILE", help="a placement file")
     add_plan_options(parser)
     add_address(parser, local=True)
     parser.add_argument("--job", type=_name, metavar="NAME", help="name of the job; default: that of the file")
-    parser.add_argument("--dry-run", action="store_true", help="only report whether it fits, and where ranks would go")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only report whether it fits, and where the ranks would run"
+    )
     parser.add_argument(
         "--timeout",
         type=seconds,
@@ -45,18 +47,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="seconds from reserving to all ranks alive; default 300",
     )
     parser.add_argument(
-        "--wait-for-nodes", type=seconds, metavar="S", help="request missing nodes of the autoscaler, and wait for them"
+        "--wait-for-nodes",
+        type=seconds,
+        metavar="S",
+        help="request missing nodes from the autoscaler, and wait for them",
     )
     parser.add_argument(
         "--working-dir", metavar="D", help="code for all ranks: a directory, or a URI that Ray accepts as working_dir"
     )
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each step")
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    parser.add_argument("--accept-moved", action="store_true", help="launch even if ranks get other GPUs than planned")
     parser.add_argument(
-        "--accept-moved", action="store_true", help="start also if the planned GPUs are taken and others are free"
-    )
-    parser.add_argument(
-        "--on-used-gpus", action="store_true", help="start also on GPUs that others use without a reservation in Ray"
+        "--on-used-gpus", action="store_true", help="launch even if others use the GPUs without a reservation in Ray"
     )
 
 
