@@ -26,6 +26,12 @@ STEERING_PREFIXES = ("XDG_", "TEXTUAL", "RAY_", "PLACETUI_", "NVML_STANDIN")
 _numbers = count()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that start clusters come first, then dashboards: the short tests at the end keep every core busy."""
+    on_ray = {item.path for item in items if item.get_closest_marker("ray")}
+    items.sort(key=lambda item: (item.path not in on_ray, "tui" not in item.path.parts))
+
+
 @pytest.fixture(autouse=True)
 def quiet_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of its own for each test, and no variable that would change what placetui does or how it looks."""

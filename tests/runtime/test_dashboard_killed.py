@@ -159,9 +159,9 @@ def test_kill_of_its_child(one_node: TestCluster, job: Job) -> None:
                 stop(desk)
             one_node.assert_clean()
         kill_child(READY)
-        assert_whole(one_node)
         # Whether the dashboard heard of it before its child was gone is a matter of milliseconds.
         desk.until(lambda: "job job runs" in desk.text or "launch of job failed" in desk.text, "the end of the launch")
+        assert_whole(one_node)
         desk.press("q")
         assert desk.ends() == 0
         desk.is_clean()
