@@ -153,6 +153,16 @@ def test_the_cursor_is_seen_in_every_density(two_nodes: Plan) -> None:
         assert all(mark.text or mark.width for mark in marks)
 
 
+@pytest.mark.parametrize("density", ["card", "tile", "small"])
+def test_the_cursor_covers_no_word_of_a_process_over_several_gpus(make_plan: Build, density: Density) -> None:
+    plan = make_plan([8], {"actor": ("0-3", 5000, [(0, [0, 1, 2, 3])]), "rollout": ("4", 5000, [(0, [4])])})
+    drawing = Drawing(plan, density, width=120)
+    for index in range(4):
+        for mark in drawing.cursor(Place(0, "gpu", index)):
+            under = plain(drawing.line(mark.y))[mark.x : mark.x + mark.width]
+            assert not mark.text or not under.strip(" ▂")
+
+
 def test_empty_and_absent_devices_differ(make_plan: Build) -> None:
     plan = make_plan([8, 4], {"actor": ("0", 10000, [(0, [0])])})
     for density in ("tile", "letters"):

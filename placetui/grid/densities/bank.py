@@ -12,8 +12,9 @@ from placetui.grid.densities.rows import (
     Process,
     RowSlot,
     Shape,
-    arrange,
+    adjacent,
     is_oversubscribed,
+    joined_tiles,
     processes_on,
     shape_of,
 )
@@ -72,6 +73,12 @@ class TileSize:
             return replace(self, lines=self.lines - 1, planned_lines=self.planned_lines - 1, numbered=False)
         return self
 
+    def first_row(self, live: bool) -> int:
+        """The line of a GPU on which its residents begin."""
+        if self.border:
+            return 1 + (3 + self.history + 1 if live else 0)
+        return int(self.numbered)
+
 
 CARD = TileSize(17, 15, 19, 40, 10, 2, per_resident=2, border=1, history=3)
 TILE = TileSize(10, 7, 10, 30, 4, 3)
@@ -87,14 +94,14 @@ class TileRoom(Protocol):
     """Columns of a GPU."""
 
     pitch: int
-    arranged: dict[Shape, tuple[RowSlot, ...]]
-    """Rows of processes, by shape: nodes mostly look alike."""
-
     pieces: dict[tuple[object, ...], Line]
     """Residents as they were written last."""
 
     def x(self, device: int) -> int:
         """First column of a GPU."""
+
+    def slots(self, shape: Shape) -> tuple[RowSlot, ...]:
+        """Rows of processes."""
 
     def keep(self, key: tuple[object, ...], piece: Line) -> None:
         """Remember how a resident is written."""
@@ -121,12 +128,7 @@ class Bank:
         """Columns of a GPU between its padding."""
 
         self.processes = processes_on([cell.device for cell in cells], self.pen)
-        shape = shape_of(self.processes, self.pen)
-        slots = layout.arranged.get(shape)
-        if slots is None:
-            # Nodes mostly look alike: few shapes are ever worked out.
-            slots = layout.arranged[shape] = arrange(shape)
-        self.slots = slots
+        self.slots = layout.slots(shape_of(self.processes, self.pen))
         self.joined = {} if layout.size.border else self._joined()
         """By the first and last of GPUs that are one tile, the process that they belong to."""
 
@@ -136,17 +138,11 @@ class Bank:
 
     def _joined(self) -> dict[tuple[int, int], Process]:
         """Adjacent GPUs that have the same processes, and nobody else."""
-        residents: dict[int, tuple[int, ...]] = {}
-        for slot in self.slots:
-            for index in slot.devices:
-                residents[index] = (*residents.get(index, ()), *slot.processes)
-        found: dict[tuple[int, int], Process] = {}
-        for slot in self.slots:
-            for first, last in _adjacent(slot.devices):
-                same = {residents[index] for index in range(first, last + 1)}
-                if last > first and len(same) == 1 and not any(self.cells[i].sign for i in range(first, last + 1)):
-                    found.setdefault((first, last), self.processes[slot.processes[0]])
-        return found
+        return {
+            (first, last): self.processes[process]
+            for (first, last), process in joined_tiles(self.slots).items()
+            if not any(self.cells[index].sign for index in range(first, last + 1))
+        }
 
     def _base(self, first: int, last: int) -> Style:
         """Of adjacent GPUs: the hue of a process that they belong to, else the tint of the worst."""
@@ -161,7 +157,7 @@ class Bank:
         size, live = self.layout.size, self.overlay is not None
         step = size.per_resident
         rows = (len(lines) - (size.lines if live else size.planned_lines)) // step
-        at = 1 + (3 + size.history + 1 if live else 0) if size.border else int(size.numbered)
+        at = size.first_row(live)
         parts: dict[int, Callable[[LineBuilder, Cell, Style], None]] = {}
         last = len(lines) - 1
         if size.border:
@@ -295,7 +291,8 @@ class Bank:
         if not top:
             line.add(box[3] + box[4] * (width - 2) + box[2], border)
             return
-        shown, right, style = self._title(cell, f"GPU {cell.index}", width - 6)
+        name = cell.sample.title if cell.sample else f"GPU {cell.index}"
+        shown, right, style = self._title(cell, name, width - 6)
         line.add(box[0], border)
         line.add(f" {shown} ", self._on(style, base))
         right = f" {right} " if right else ""
@@ -309,7 +306,7 @@ class Bank:
             _Piece(first, last, slot.processes)
             for slot in self.slots
             if slot.row == row
-            for first, last in _adjacent(slot.devices)
+            for first, last in adjacent(slot.devices)
         ]
         taken = {index for piece in pieces for index in range(piece.first, piece.last + 1)}
         for first, last in self._blocks():
@@ -570,14 +567,3 @@ class Bank:
 
 def _nothing(line: LineBuilder, cell: Cell, base: Style) -> None:
     """A blank line of a GPU."""
-
-
-def _adjacent(devices: Sequence[int]) -> list[tuple[int, int]]:
-    """First and last of each run of adjacent devices."""
-    found: list[tuple[int, int]] = []
-    for device in devices:
-        if found and device == found[-1][1] + 1:
-            found[-1] = (found[-1][0], device)
-        else:
-            found.append((device, device))
-    return found

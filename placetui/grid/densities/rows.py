@@ -48,6 +48,31 @@ def arrange(shape: Shape) -> tuple[RowSlot, ...]:
     return tuple(slots)
 
 
+def adjacent(devices: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of each run of adjacent devices."""
+    found: list[tuple[int, int]] = []
+    for device in devices:
+        if found and device == found[-1][1] + 1:
+            found[-1] = (found[-1][0], device)
+        else:
+            found.append((device, device))
+    return found
+
+
+def joined_tiles(slots: Iterable[RowSlot]) -> dict[tuple[int, int], int]:
+    """First and last of adjacent devices that have the same processes, and nobody else; with the first of these."""
+    residents: dict[int, tuple[int, ...]] = {}
+    for slot in slots:
+        for index in slot.devices:
+            residents[index] = (*residents.get(index, ()), *slot.processes)
+    found: dict[tuple[int, int], int] = {}
+    for slot in slots:
+        for first, last in adjacent(slot.devices):
+            if last > first and len({residents[index] for index in range(first, last + 1)}) == 1:
+                found.setdefault((first, last), slot.processes[0])
+    return found
+
+
 def _merge_crowds(shape: Shape) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Devices and processes of what is drawn as one, in the order of the shape."""
     on_device: dict[tuple[int, int], list[int]] = {}
@@ -126,6 +151,10 @@ class Extent:
 
     largest: tuple[int | None, ...] = ()
     """By GPU, the component with the largest share; None where nobody is."""
+
+    @property
+    def shape(self) -> Shape:
+        return _shape(self.holdings)
 
 
 class Census:

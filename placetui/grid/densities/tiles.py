@@ -14,11 +14,7 @@ from placetui.grid.densities import lanes
 from placetui.grid.densities.bank import Bank, TileSize
 from placetui.grid.densities.base import MOST_DEVICES, CursorMark, Place, Region
 from placetui.grid.densities.cell import Cell, node_figures, worst
-from placetui.grid.densities.rows import (
-    Census,
-    RowSlot,
-    Shape,
-)
+from placetui.grid.densities.rows import Census, RowSlot, Shape, adjacent, arrange, joined_tiles
 from placetui.grid.look.style import (
     ERROR,
     FAINT,
@@ -65,7 +61,7 @@ class Tiles:
         self.nodes = nodes
         self._census = census
         self._live = live
-        self.arranged: dict[Shape, tuple[RowSlot, ...]] = {}
+        self._arranged: dict[Shape, tuple[RowSlot, ...]] = {}
         self.pieces: dict[tuple[object, ...], Line] = {}
         """Residents as they were written last."""
         shown = [pen.plan.nodes[node] for node in nodes]
@@ -169,15 +165,35 @@ class Tiles:
         if kind != GPU:
             yield from (CursorMark(x, y + line, width) for line in range(height))
             return
-        left, right = tuple(self.pen.glyphs.cursor)
+        left, right = ("", "") if self.size.border else tuple(self.pen.glyphs.cursor)
+        tile, rows = self._spans(self.pen.plan.nodes[self.nodes[position]], index)
         if self.size.border:
             yield from (CursorMark(x, at, width, inverse=False) for at in (y, y + height - 1))
-        else:
-            yield CursorMark(x, y, width)
-        for line in range(1, height - self.size.border):
-            signs = ("", "") if self.size.border else (left, right)
-            yield CursorMark(x, y + line, 1, signs[0], inverse=False)
-            yield CursorMark(x + width - 1, y + line, 1, signs[1], inverse=False)
+        for line in range(self.size.border, height - self.size.border):
+            first, last = rows.get(line, tile)
+            # Signs within a resident that spans several GPUs would cover its words.
+            if first == index or (first, last) == tile:
+                yield CursorMark(self.x(first), y + line, 1, left, inverse=False)
+            if last == index or (first, last) == tile:
+                yield CursorMark(self.x(last) + width - 1, y + line, 1, right, inverse=False)
+        if not self.size.border:
+            only_number = tile != (index, index) and self.size.numbered
+            yield CursorMark(x, y, 2 + len(str(index)) if only_number else width)
+
+    def _spans(self, node: Node, index: int) -> tuple[tuple[int, int], dict[int, tuple[int, int]]]:
+        """First and last GPU of the tile that a GPU belongs to, and by line of the resident that is there."""
+        slots, first = self.slots(self._census[node.rank].shape), self.size.first_row(self._live)
+        tiles = () if self.size.border else joined_tiles(slots)
+        tile = next((ends for ends in tiles if ends[0] <= index <= ends[1]), (index, index))
+        step = self.size.per_resident
+        rows = {
+            first + slot.row * step + line: ends
+            for slot in slots
+            for ends in adjacent(slot.devices)
+            if ends[0] <= index <= ends[1]
+            for line in range(step)
+        }
+        return tile, rows
 
     def key(self) -> Iterator[tuple[Run, str]]:
         glyphs = self.pen.glyphs
@@ -201,6 +217,12 @@ class Tiles:
             yield Run(glyphs.states["dead"], ERROR), "oversubscribed"
 
     # Drawing
+
+    def slots(self, shape: Shape) -> tuple[RowSlot, ...]:
+        """Rows of processes. Nodes mostly look alike: few shapes are ever worked out."""
+        if shape not in self._arranged:
+            self._arranged[shape] = arrange(shape)
+        return self._arranged[shape]
 
     def keep(self, key: tuple[object, ...], piece: Line) -> None:
         """Remember how a resident is written."""

@@ -763,7 +763,7 @@ class GridPane(ScrollView, can_focus=True):
                     if any(one.component == look.component for one in device.occupants):
                         yield place, "highlight"
         if self.cursor.node in nodes:
-            for place in Navigator(self.drawing).mates(self.cursor):
+            for place in Navigator(self.drawing).mates_apart(self.cursor):
                 yield place, "mate"
         if self.hover is not None and self.hover.node in nodes:
             yield self.hover, "hover"

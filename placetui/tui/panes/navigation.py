@@ -107,3 +107,12 @@ class Navigator:
                         found[Place(place.node, place.kind, index)] = None
         found.pop(place, None)
         return list(found)
+
+    def mates_apart(self, place: Place) -> list[Place]:
+        """Those of them that the drawing does not show as one piece with it."""
+        found = self.mates(place)
+        if self._drawing.density not in ("card", "tile", "small"):
+            return found
+        together = {place.index, *(one.index for one in found)}
+        between = {one: range(*sorted((one.index, place.index))) for one in found}
+        return [one for one in found if not together.issuperset(between[one])]
