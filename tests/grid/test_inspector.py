@@ -377,4 +377,4 @@ def test_a_gpu_with_another_physical_id_says_so(two_nodes: Plan) -> None:
     sample = DeviceSample(2, name="H100", physical=5)
     observation = Observation(0.0, "ray", (NodeSample(0, "node0", devices=(sample,)),))
     found = detailed(two_nodes, Place(0, GPU, 2), locate=locate, width=112, observation=observation)
-    assert shown(found).startswith("node0 · GPU 2   H100   physical id 5   share")
+    assert shown(found).startswith("node0 · GPU 5   H100   device 2 of the plan   share")

@@ -246,15 +246,18 @@ def _absent(plan: Plan, place: Place, node: Node | None) -> str:
 def _title(
     flow: Flow, node: Node, device: Device, observation: Observation | None, *, with_source: bool = False
 ) -> list[Line]:
-    head = _name(flow, node, device)
+    head = _name(flow, node, device, observation)
     pieces = list(_facts(flow, node, device, observation))
     if with_source and observation is not None:
         pieces += where_from(flow, observation)
     return flow.lines(pieces, head=(*head, Run("   ", TEXT)), indent=2, separator="   ")
 
 
-def _name(flow: Flow, node: Node, device: Device) -> Line:
+def _name(flow: Flow, node: Node, device: Device, observation: Observation | None) -> Line:
     what = "the node itself" if device.kind == NODE else f"{kind_name(device.kind)} {device.index}"
+    sample = observation.device(node.rank, device.index) if observation and device.kind == GPU else None
+    if sample is not None:
+        what = sample.title
     return (*flow.text(node.name, NAME), Run(flow.separator, FAINT), *flow.text(what, NAME))
 
 
@@ -264,7 +267,7 @@ def _facts(flow: Flow, node: Node, device: Device, observation: Observation | No
         memory = f" {node.memory_gib:g} GiB" if node.memory_gib else ""
         yield flow.text(sample.name if sample and sample.name else f"{node.accelerator}{memory}", MUTED)
         if sample and sample.physical is not None:
-            yield flow.text(f"physical id {sample.physical}", WARNING)
+            yield flow.text(f"device {device.index} of the plan", WARNING)
     elif device.kind == NODE:
         yield flow.text(count(node.gpus, "GPU"), MUTED)
     yield from _share(flow, device)
@@ -303,7 +306,7 @@ def _compact(
     flow: Flow, describer: Describer, node: Node, device: Device, notices: Sequence[str], heading: bool
 ) -> Inspection:
     """Title with memory, what is wrong, then a row for each group as far as there is room."""
-    title: list[Line] = [_name(flow, node, device), *_share(flow, device)]
+    title: list[Line] = [_name(flow, node, device, describer.observation), *_share(flow, device)]
     observation = describer.observation
     sample = observation.device(node.rank, device.index) if observation and device.kind == GPU else None
     if observation and sample:
