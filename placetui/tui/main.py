@@ -17,6 +17,7 @@ from textual.widgets import ContentSwitcher
 from placetui.grid import Drawing, Line, Place, Run, Style, caption, clean
 from placetui.grid.inspector import Inspection, environment_lines, inspect, problem_lines
 from placetui.grid.look.glyphs import glyphs
+from placetui.grid.panels.jobs import jobs_of
 from placetui.grid.tables.rows import TableName
 from placetui.observe.model import Observation
 from placetui.placement.edits import Refusal
@@ -46,7 +47,7 @@ from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.content import text_of, text_of_lines
 from placetui.tui.widgets.key_bar import Chip, KeyBar, KeyHint
 from placetui.tui.widgets.panel import ListPanel, Panel, name_border, title_of
-from placetui.tui.widgets.side import ComponentsPanel, EventsPanel, HeatPanel, ProblemsPanel
+from placetui.tui.widgets.side import ComponentsPanel, EventsPanel, HeatPanel, JobsPanel, ProblemsPanel
 from placetui.tui.widgets.status_bar import StatusBar, TopLine
 from placetui.tui.widgets.tab_bar import TabBar, Tabs
 from placetui.tui.workspace import Workspace
@@ -119,6 +120,7 @@ class MainScreen(Screen[None]):
             with Vertical(id="side"):
                 yield ComponentsPanel(ascii=self._ascii, id="components").data_bind(**follow)
                 yield ProblemsPanel(ascii=self._ascii, id="problems").data_bind(**follow)
+                yield JobsPanel(ascii=self._ascii, id="jobs").data_bind(**follow)
                 for name in ("map", "spread", "highest"):
                     yield HeatPanel(ascii=self._ascii, id=name).data_bind(**follow)
         rows = ComponentsPanel(ascii=self._ascii, id="rows")
@@ -131,6 +133,7 @@ class MainScreen(Screen[None]):
 
     async def on_mount(self) -> None:
         self._ready = True
+        self._choose_panels()
         self.watch(self.grid, "look", self._look_changed)
         self.watch(self.grid, "drawing", self._drawn)
         self.watch(self.grid, "scroll_y", self._scrolled)
@@ -222,9 +225,15 @@ class MainScreen(Screen[None]):
         self.post_message(SessionChanged(change))
 
     def watch_picture(self) -> None:
-        """The lines at the top follow."""
+        """The lines at the top follow, and which panels have something to show."""
+        self._choose_panels()
         self._write_status()
         self._inspect()
+
+    def _choose_panels(self) -> None:
+        seen = self.picture.observation
+        self.set_class(seen is not None and bool(jobs_of(seen)), "-jobs")
+        self.set_class(not self.picture.plan.components, "-nobody")
 
     def watch_live_words(self) -> None:
         """The top line says how the link is."""
@@ -590,10 +599,12 @@ class MainScreen(Screen[None]):
 
     @on(ListPanel.Chosen)
     async def _entry_chosen(self, event: ListPanel.Chosen) -> None:
-        """A component is highlighted; a problem, a difference or an event leads to its place."""
+        """A component is highlighted; a job leads to the list; a problem, a difference or an event to its place."""
         event.stop()
         if isinstance(event.panel, ComponentsPanel):
             self.grid.highlight(None if event.value == self.grid.look.component else event.value)
+        elif isinstance(event.panel, JobsPanel):
+            await self.run_action("app.act('jobs')")
         elif isinstance(event.value, Problem):
             await self._show_problem(event.value)
         elif isinstance(event.value, Place):

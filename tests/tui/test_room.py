@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from textual.screen import ModalScreen
 
+from placetui.observe.model import JobSummary
 from placetui.tui.widgets.panel import ListPanel
 from tests.tui.conftest import SAMPLES
 
 if TYPE_CHECKING:
-    from tests.tui.conftest import Desk, Seat
+    from tests.tui.conftest import Desk, Seat, World
 
 LONG = """\
 cluster:
@@ -109,3 +111,26 @@ async def test_the_compact_view_names_the_ranks_of_every_node(desk: Desk, size: 
             ranks = [re.findall(r"\d+", cell)[-1] for cell in line.split(node)[1].split()[:8]]
             first = 8 * int(node[-1])
             assert ranks == [str(rank) for rank in range(first, first + 8)], line
+
+
+async def test_nothing_stands_where_components_would_if_there_are_none(desk: Desk) -> None:
+    for size in ((80, 24), (120, 36)):
+        async with desk.open("broken-indentation", size) as seat:
+            await seat.sees("missing_field")
+            assert "Components" not in seat.text
+
+
+async def test_jobs_have_a_panel_from_160_columns(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", (160, 48), live=True) as seat:
+        seen = replace(
+            world.simulated(seat.session.plan),
+            job="collocated",
+            jobs=(JobSummary("judge-bench", "verl", started=1_000_000.0 - 7200),),
+        )
+        seen = world.with_rank(seen, "reward", 3, state="dead")
+        assert "Jobs" not in seat.text
+        await seat.until(lambda: desk.sources[-1].subscriber)
+        desk.sources[-1].deliver(seen)
+        await seat.sees("Jobs 2", "collocated", "degraded", "47/48 alive, 2 nodes", "judge-bench", "2 h", "J list")
+        await seat.pilot.resize_terminal(150, 48)
+        await seat.misses("judge-bench")

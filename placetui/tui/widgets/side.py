@@ -11,6 +11,7 @@ from placetui.grid import Drawing, Pen
 from placetui.grid.heat_panels import HeatPanels
 from placetui.grid.panels import Entry, component_entries, event_entries, problem_entries
 from placetui.grid.panels.components import component_rows
+from placetui.grid.panels.jobs import job_entries
 from placetui.grid.panels.launch import waiting_lines
 from placetui.tui.cluster.launch import Launch
 from placetui.tui.live import LivePicture
@@ -102,6 +103,16 @@ class ProblemsPanel(PlanPanel):
         name_border(self, title, "! next  enter go" if number else "")
         self.set_class(bool(number), "-trouble")
         return problem_entries(pen, problems, notices, width)
+
+
+class JobsPanel(PlanPanel):
+    """Jobs of the cluster."""
+
+    def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
+        seen = picture.observation
+        found = [] if seen is None else job_entries(pen, seen, picture.totals, width)
+        name_border(self, title_of("Jobs", len(found)), "J list")
+        return found
 
 
 class EventsPanel(PlanPanel):
