@@ -98,6 +98,19 @@ async def test_action_launch(desk: Desk) -> None:
         await one.seat.until(lambda: one.seat.shows(MainScreen))
 
 
+@pytest.mark.parametrize("size", [(40, 10), (60, 16)])
+async def test_the_answers_are_in_view_in_a_small_terminal(desk: Desk, size: tuple[int, int]) -> None:
+    async with launching(desk, size=size) as one:
+        one.up.check(one.plan)
+        await one.seat.sees("launch 4 ranks", "do not launch")
+        await one.seat.press("ctrl+l", "L")
+        one.up.reserve()
+        one.up.start(one.plan, "starting")
+        await one.seat.sees("back to the grid", "cancel and roll back")
+        one.up.fail("the worker cannot be imported", component="actor", rank=1)
+        await one.seat.sees("cannot be imported", "back to the grid")
+
+
 async def test_the_grid_shows_how_far_each_rank_is(desk: Desk) -> None:
     async with launching(desk) as one:
         await one.confirm()

@@ -56,14 +56,15 @@ class LaunchScreen(Dialog[str | None]):
         self._refusal = refusal
         self._ascii = ascii
         self._pen = Pen(launch.plan, ascii, cell_len)
+        self._asked = ""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -fit -launch") as box:
             box.border_title = Content(f"Launch {self.launch.job}")
-            yield Panel(id="launch-steps")
             with VerticalScroll(can_focus=False):
+                yield Static(id="launch-refusal", classes="refusal", markup=False)
+                yield Panel(id="launch-steps")
                 yield Static(id="launch-text", markup=False)
-            yield Static(id="launch-refusal", classes="refusal", markup=False)
             yield AnswerList()
 
     def on_mount(self) -> None:
@@ -85,6 +86,13 @@ class LaunchScreen(Dialog[str | None]):
             refusal.display = True
             refusal.update(Content(f"It will not be launched: {self._refusal}."))
         self.query_one(AnswerList).show(self._possible())
+        before, self._asked = (
+            self._asked,
+            "failed" if isinstance(self.launch.outcome, Failure) else self.launch.question,
+        )
+        if self._asked not in (before, "", "launch"):  # what the answer depends on stands below the steps
+            text = self.query_one("#launch-text")
+            self.call_after_refresh(text.scroll_visible, top=True, animate=False)
 
     def _fill_steps(self) -> None:
         """The steps, the ranks that are alive, and who is waited for."""
