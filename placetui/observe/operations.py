@@ -39,7 +39,7 @@ from typing import Any, Protocol
 
 from placetui.placement.wording import listing
 
-READ_ONLY = frozenset({"ps", "job", "logs", "stack", "preflight", "pending", "versions"})
+READ_ONLY = frozenset({"ps", "job", "logs", "stack", "preflight", "pending", "versions", "clusters"})
 """Kinds that change nothing."""
 
 INSTALL_RAY = "install the version that the cluster runs: pip install 'ray==VERSION'"

@@ -12,7 +12,7 @@ from placetui.bridge.child import SimulatedObserver, run
 from placetui.bridge.work import Work
 from placetui.runtime.errors import ClusterError, ClusterLost
 from placetui.runtime.gcs.address import LastHead, open_head, resolve_address
-from placetui.runtime.gcs.client import Head
+from placetui.runtime.gcs.client import Head, find_clusters
 from placetui.runtime.gcs.guard import abandoned
 from placetui.runtime.gcs.model import Tables
 from placetui.runtime.gcs.versions import versions
@@ -66,6 +66,11 @@ def down(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
         return {"address": address, **stop_any(head, name, work)}
 
 
+def _clusters(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
+    """Addresses of the clusters that have a process on this machine."""
+    return {"clusters": find_clusters()}
+
+
 def _told(job: Any) -> Any:
     """With what is wrong also as data: a reply carries one sentence only."""
 
@@ -107,6 +112,7 @@ JOBS = {
     "submit": _told(submit),
     "pending": _told(PendingLister().pending),
     "versions": versions,
+    "clusters": _told(_clusters),
 }
 
 if __name__ == "__main__":

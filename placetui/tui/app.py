@@ -37,7 +37,7 @@ from placetui.tui.workspace import Workspace
 
 __all__ = ["Choice", "Dashboard", "Options"]
 
-NEW, DEMO = "\0new", "\0demo"
+NEW, DEMO, CLUSTER = "\0new", "\0demo", "\0cluster "
 """What can be opened besides files."""
 
 COLLECTING = (50_000, 1, 5)
@@ -309,18 +309,20 @@ class Dashboard(App[int]):
 
         if not await self.may_leave_file():
             return
-        start, note = self.main is None, ""
-        if start and self.options.cluster is not None:
-            note = "No Ray cluster was found. Pass --address HOST:PORT."
+        start = self.main is None
         choices = [*self._other_choices(), *self.options.choices]
+        find_clusters = self._found_clusters if start and self.options.picture_of is not None else None
         while True:
-            screen = PickerScreen(choices, self.options.ascii, start=start, note=note)
+            screen = PickerScreen(choices, self.options.ascii, start=start, find_clusters=find_clusters)
             file = await self.push_screen_wait(screen)
             if file is None:
                 self._nothing_opened()
                 return
             if file == NEW:
                 self.new()
+                return
+            if file.startswith(CLUSTER):
+                self._look_at_cluster(file.removeprefix(CLUSTER))
                 return
             if file == DEMO:
                 self.cluster.simulate()
@@ -332,6 +334,19 @@ class Dashboard(App[int]):
         yield Choice(NEW, "a new file, with a preview of its grid", "new")
         if self.options.demo is not None:
             yield Choice(DEMO, "a job on a simulated cluster", "demo")
+
+    async def _found_clusters(self) -> list[Choice]:
+        addresses = await self.cluster.found_clusters()
+        return [Choice(f"{CLUSTER}{address}", f"the Ray cluster at {address}", "cluster") for address in addresses]
+
+    def _look_at_cluster(self, address: str) -> None:
+        """Show a cluster of this machine as it is."""
+        open_picture = self.options.picture_of
+        assert open_picture is not None
+        self.options = self.cluster.options = replace(self.cluster.options, address=address)
+        if not self.is_waiting:
+            self.push_screen(WaitingScreen())
+        self.cluster.look_at(open_picture(address))
 
     async def open_file(self, file: str) -> bool:
         """Open a file, under what was assumed around the first one; whether it could be read."""

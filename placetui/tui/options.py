@@ -26,7 +26,7 @@ class Choice:
     about: str = ""
     """What its first comment says."""
 
-    kind: Literal["recent", "sample", "new", "demo"] = "sample"
+    kind: Literal["recent", "sample", "new", "demo", "cluster"] = "sample"
 
 
 @dataclass(frozen=True)
@@ -95,3 +95,6 @@ class Options:
 
     picture: Callable[[], ClusterSource] | None = None
     """Opens a live picture without a plan: what is shown, as it is, when no file is."""
+
+    picture_of: Callable[[str], ClusterSource] | None = None
+    """The same of a cluster that is chosen by its address."""

@@ -17,6 +17,7 @@ from placetui.tui.dialogs.save import SaveScreen
 from placetui.tui.dialogs.waiting import WaitingScreen
 from placetui.tui.session import Session
 from placetui.tui.widgets.rule_bar import RuleBar
+from tests.tui.pretend import PretendedOperations
 
 if TYPE_CHECKING:
     from tests.tui.conftest import Desk, World
@@ -134,6 +135,39 @@ async def test_a_file_can_be_opened_instead(desk: Desk, world: World) -> None:
         await seat.sees("waiting for the first values")
         await seat.press("o")
         assert seat.shows(PickerScreen)
+
+
+async def test_of_several_clusters_on_this_machine_one_can_be_chosen(desk: Desk, world: World) -> None:
+    seen, operations, addresses = idle(desk, world), PretendedOperations(), []
+    plan = Session.open(str(desk.copy("collocated")), PlanRequest()).plan
+    operations.replies["clusters"] = {"clusters": ["10.0.0.1:6379", "10.0.0.1:6380"]}
+
+    def picture_of(address: str) -> ClusterSource:
+        addresses.append(address)
+        return desk.fake(plan)
+
+    options = desk.options(operations=operations, picture=lambda: desk.fake(plan), picture_of=picture_of)
+    app = Dashboard(None, options)
+    app.animation_level = "none"
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        seat = world.seat(app, pilot)
+        await seat.until(lambda: desk.sources and desk.sources[0].subscriber)
+        desk.sources[0].say(Status("lost", "there are 2 Ray clusters on this machine"))
+        await seat.sees("the Ray cluster at 10.0.0.1:6379", "the Ray cluster at 10.0.0.1:6380")
+        await seat.write("6380")
+        await seat.press("enter")
+        await seat.until(lambda: addresses == ["10.0.0.1:6380"] and desk.sources[-1].subscriber)
+        desk.sources[-1].deliver(seen)
+        await seat.sees("as it is", "2 nodes")
+        assert app.cluster.address == "10.0.0.1:6380"
+
+
+async def test_without_a_cluster_the_start_screen_says_so(desk: Desk, world: World) -> None:
+    operations = PretendedOperations()
+    operations.replies["clusters"] = {"clusters": []}
+    options = desk.options(operations=operations, picture_of=lambda address: desk.fake(None))  # type: ignore[arg-type]
+    async with Dashboard(None, options).run_test(size=(100, 30), notifications=True) as pilot:
+        await world.seat(pilot.app, pilot).sees("No Ray cluster was found. Pass --address HOST:PORT.")  # type: ignore[arg-type]
 
 
 async def test_the_first_look_waits_for_the_picker(desk: Desk, world: World) -> None:

@@ -251,6 +251,7 @@ class _Cluster:
             "operations": operations,
             "address": self._args.address,
             "launch_with": {"python_path": python_path()},
+            "picture_of": self.look_around,
             "child_log": lambda: self._doing.log or self._looking.log,
         }
 
@@ -263,11 +264,11 @@ class _Cluster:
         nodes = len(plan.nodes)
         return ray_source(self._looking, address, job=job, mode=plan.mode, nodes=nodes, plan=outline, sample=sample)
 
-    def look_around(self) -> ClusterSource:
-        """The cluster as it is, without a plan."""
+    def look_around(self, address: str = "") -> ClusterSource:
+        """The cluster as it is, without a plan; by default the one that the command line names."""
         from placetui.bridge.source import ray_source
 
-        return ray_source(self._looking, self._args.address, sample=not self._args.no_sample)
+        return ray_source(self._looking, address or self._args.address, sample=not self._args.no_sample)
 
     def close(self) -> None:
         """Stop the processes; unfinished launches are rolled back."""

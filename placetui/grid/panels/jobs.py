@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from placetui.grid.look.style import ERROR, FAINT, MUTED, NAME, TEXT, WARNING, Run, Style
+from placetui.grid.look.style import ERROR, FAINT, MUTED, NAME, TEXT, WARNING, Ground, Line, Run, Style
 from placetui.grid.panels.entries import Entry, spread
 from placetui.grid.pen import Pen
 from placetui.observe.model import JobSummary, Observation
@@ -28,14 +28,12 @@ def job_entries(pen: Pen, observation: Observation, totals: Totals | None, width
     return [Entry(tuple(_lines(pen, job, observation, totals, width)), job) for job in jobs_of(observation)]
 
 
-def _lines(
-    pen: Pen, job: JobSummary, observation: Observation, totals: Totals | None, width: int
-) -> Iterator[tuple[Run, ...]]:
+def _lines(pen: Pen, job: JobSummary, observation: Observation, totals: Totals | None, width: int) -> Iterator[Line]:
     followed = job.name == observation.job
     state: str = job.state
     if followed and totals is not None and job.runs:
         state = "degraded" if totals.dead else "starting" if totals.ranks_alive < totals.ranks else state
-    ground = "raised" if followed else None
+    ground: Ground | None = "raised" if followed else None
     left = [
         Run(f"{pen.glyphs.right} " if followed else "  ", NAME),
         Run(pen.clean(job.name), NAME if followed else TEXT),

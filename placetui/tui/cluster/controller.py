@@ -231,6 +231,8 @@ class ClusterController:
                 self.app.open()
             else:
                 self.app.say_waiting(status)
+                if status.link in TROUBLE and self.options.address == AUTO and self.app.is_waiting:
+                    self._offer_clusters()
             return
         self.link = status
         self.say()
@@ -239,6 +241,20 @@ class ClusterController:
             # The link can be back sooner than the top line is read.
             severity = "warning" if status.link in TROUBLE else "information"
             self.notify(words, title=source.name, severity=severity)
+
+    @flow
+    async def _offer_clusters(self) -> None:
+        """Let the user choose, where there are several clusters and none was named."""
+        if len(await self.found_clusters()) > 1 and self.app.is_waiting:
+            self.drop_source()
+            self.app.open()
+
+    async def found_clusters(self) -> list[str]:
+        """Addresses of the clusters that have a process on this machine."""
+        if self.options.operations is None:
+            return []
+        outcome = await self.request("clusters")
+        return [] if isinstance(outcome, Failure) else list(outcome["clusters"])
 
     def _is_quiet(self, status: Status) -> bool:
         """Whether nobody need be alarmed: no cluster was asked for, and none was seen."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar
 
 from rich.text import Text
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -31,18 +32,25 @@ class PickerScreen(Dialog[str | None]):
         Binding("down", "focus_list", "list", show=False),
     ]
 
-    def __init__(self, choices: Sequence[Choice], ascii: bool, *, start: bool = False, note: str = "") -> None:
+    def __init__(
+        self,
+        choices: Sequence[Choice],
+        ascii: bool,
+        *,
+        start: bool = False,
+        find_clusters: Callable[[], Awaitable[list[Choice]]] | None = None,
+    ) -> None:
         """Ask.
 
         Args:
             choices: Files, and what else can be opened.
             ascii: Show nothing but ASCII.
             start: Whether nothing is open yet.
-            note: Something to know, as whether a cluster was found.
+            find_clusters: Looks for clusters on this machine, which takes a moment.
         """
         super().__init__()
         self._start = start
-        self._note = note
+        self._find_clusters = find_clusters
         self._choices = list(choices)
         self._shown = list(choices)
         self._ascii = ascii
@@ -51,21 +59,21 @@ class PickerScreen(Dialog[str | None]):
         with Vertical(classes="dialog -tall") as box:
             box.border_title = "placetui" if self._start else "Open a file"
             if self._start:
-                yield Static(self._banner(), id="banner")
+                yield Static(self._banner(""), id="banner")
             yield Static(ABOUT, id="picker-says", classes="muted", markup=False)
             yield Input(placeholder="path of a placement file", compact=True)
             yield OptionList()
 
-    def _banner(self) -> Text:
-        """The name, and what this is."""
+    def _banner(self, note: str) -> Text:
+        """The name, what this is, and something to know."""
         colors = self.app.theme_variables
         text = Text()
         for role in ("actor", "rollout", "reward"):
             text.append("# " if self._ascii else "▌", colors[f"component-{role}"])
         text.append(" placetui\n", "bold")
         text.append("Which process of a training job runs on which GPU of a Ray cluster.", colors["grid-muted"])
-        if self._note:
-            text.append(f"\n{clean(self._note, self._ascii)}", colors["grid-muted"])
+        if note:
+            text.append(f"\n{clean(note, self._ascii)}", colors["grid-muted"])
         return text
 
     def on_mount(self) -> None:
@@ -73,6 +81,22 @@ class PickerScreen(Dialog[str | None]):
         field.cursor_blink = False
         field.focus()
         self._fill("")
+        if self._find_clusters is not None:
+            self._add_clusters(self._find_clusters)
+
+    @work
+    async def _add_clusters(self, find: Callable[[], Awaitable[list[Choice]]]) -> None:
+        found = await find()
+        if found:
+            listing = self.query_one(OptionList)
+            chosen = None if listing.highlighted is None else self._shown[listing.highlighted]
+            self._choices[:0] = found
+            self._fill(self.query_one(Input).value.strip())
+            if chosen in self._shown:
+                listing.highlighted = self._shown.index(chosen)
+        else:
+            note = "No Ray cluster was found. Pass --address HOST:PORT."
+            self.query_one("#banner", Static).update(self._banner(note))
 
     def _fill(self, words: str) -> None:
         self._shown = [choice for choice in self._choices if words.lower() in f"{choice.path} {choice.about}".lower()]
@@ -86,7 +110,7 @@ class PickerScreen(Dialog[str | None]):
 
     def _line(self, choice: Choice) -> Text:
         text = Text(no_wrap=True)
-        if choice.kind in ("new", "demo"):
+        if choice.kind in ("new", "demo", "cluster"):
             return Text.assemble((f"{choice.kind:<8}", "dim"), (clean(choice.about, self._ascii), "bold"), no_wrap=True)
         text.append(f"{choice.kind:<8}", "dim")
         text.append(clean(os.path.basename(choice.path), self._ascii), "bold")
