@@ -86,10 +86,8 @@ class LaunchScreen(Dialog[str | None]):
             refusal.display = True
             refusal.update(Content(f"It will not be launched: {self._refusal}."))
         self.query_one(AnswerList).show(self._possible())
-        before, self._asked = (
-            self._asked,
-            "failed" if isinstance(self.launch.outcome, Failure) else self.launch.question,
-        )
+        failed = isinstance(self.launch.outcome, Failure)
+        before, self._asked = self._asked, "failed" if failed else self.launch.question
         if self._asked not in (before, "", "launch"):  # what the answer depends on stands below the steps
             text = self.query_one("#launch-text")
             self.call_after_refresh(text.scroll_visible, top=True, animate=False)
