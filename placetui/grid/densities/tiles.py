@@ -167,18 +167,18 @@ class Tiles:
             return
         left, right = ("", "") if self.size.border else tuple(self.pen.glyphs.cursor)
         tile, rows = self._spans(self.pen.plan.nodes[self.nodes[position]], index)
+        wide = tile != (index, index)
         if self.size.border:
             yield from (CursorMark(x, at, width, inverse=False) for at in (y, y + height - 1))
-        for line in range(self.size.border, height - self.size.border):
+        else:
+            yield CursorMark(x, y, 2 + len(str(index)) if wide and self.size.numbered else width)
+        for line in range(0 if wide else 1, height - self.size.border):
             first, last = rows.get(line, tile)
             # Signs within a resident that spans several GPUs would cover its words.
             if first == index or (first, last) == tile:
                 yield CursorMark(self.x(first), y + line, 1, left, inverse=False)
             if last == index or (first, last) == tile:
                 yield CursorMark(self.x(last) + width - 1, y + line, 1, right, inverse=False)
-        if not self.size.border:
-            only_number = tile != (index, index) and self.size.numbered
-            yield CursorMark(x, y, 2 + len(str(index)) if only_number else width)
 
     def _spans(self, node: Node, index: int) -> tuple[tuple[int, int], dict[int, tuple[int, int]]]:
         """First and last GPU of the tile that a GPU belongs to, and by line of the resident that is there."""
