@@ -1,4 +1,4 @@
-"""placetui: see, check and launch which process sits on which GPU of a Ray cluster."""
+"""placetui: see, check and launch which process runs on which GPU of a Ray cluster."""
 
 from __future__ import annotations
 

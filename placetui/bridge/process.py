@@ -26,7 +26,7 @@ _TERMINATE_GRACE = 0.3
 def child_command(module: str = CHILD) -> list[str]:
     """How to run a module as the child.
 
-    It finds the very modules that this process has, and nothing in the current directory that this one would not.
+    It finds the same modules that this process has, and nothing in the current directory that this one would not.
     """
     return [sys.executable, "-c", _BOOT, module, *(path or os.getcwd() for path in sys.path)]
 

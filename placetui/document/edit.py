@@ -39,7 +39,7 @@ _BY_COMPONENT = ("shares", "memory", "launch")
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A verified edit: the new plan is what was asked for."""
+    """A verified edit: the new plan is what was requested."""
 
     label: str
     splices: tuple[Splice, ...]
@@ -61,7 +61,7 @@ def attempt(
     Args:
         document: the text.
         plan: of this text, under the same request.
-        operation: what is asked for.
+        operation: what is requested.
         request: what the user asks for beside the file.
     """
     broken = [problem for problem in document.problems_in(document.config) if problem in plan.problems]
@@ -100,7 +100,7 @@ def write(document: Document, changes: Iterable[Change]) -> Draft | Refusal:
 
 
 def _unwanted(before: Plan, after: Plan, edit: Edit) -> str | None:
-    """How the new plan differs from what was asked for, in a sentence."""
+    """How the new plan differs from what was requested, in a sentence."""
     wanted: dict[str, Wanted | None] = {}
     if not edit.free and edit.wanted:
         for name, component in before.components.items():

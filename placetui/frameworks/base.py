@@ -175,7 +175,7 @@ class Framework(Protocol):
         """
 
     def resize(self, nodes: int) -> list[Override]:
-        """Overrides that make a file use so many nodes."""
+        """Overrides that make a file use this many nodes."""
         return []
 
     edit: Callable[[Plan, Operation, Mapping[str, Any]], Edit] | None = None

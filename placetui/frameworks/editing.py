@@ -25,7 +25,7 @@ def propose(plan: Plan, operation: Operation, config: Mapping[str, Any]) -> Edit
 
     Args:
         plan: what the file gives now.
-        operation: what is asked for.
+        operation: what is requested.
         config: the file as plain values, interpolations as written.
     """
     try:

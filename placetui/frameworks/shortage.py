@@ -43,7 +43,7 @@ class Holding:
     """In 1/10000."""
 
     end: str = ""
-    """How to end it; empty where nobody knows."""
+    """How to end it; empty if unknown."""
 
     own: bool = False
     """Whether an earlier request of the same job holds it."""
@@ -55,7 +55,7 @@ class NodeGap:
 
     node: str
     missing: Mapping[str, int]
-    """In 1/10000, for one more of what is asked for."""
+    """In 1/10000, for one more of what is requested."""
 
 
 @dataclass(frozen=True, slots=True)

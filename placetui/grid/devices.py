@@ -85,7 +85,7 @@ class DeviceSets:
         return found
 
     def free(self) -> set[int]:
-        """GPUs that nobody is on."""
+        """GPUs that are free."""
         return self.gpus().difference(*self.by_component)
 
     def shared(self) -> set[int]:
@@ -169,7 +169,7 @@ class DeviceSets:
 
 
 class Places(Sequence[Place]):
-    """Devices in the order of node, kind and index; each is made when asked for, as there can be very many."""
+    """Devices in the order of node, kind and index; each is made on demand, as there can be very many."""
 
     def __init__(self, sets: DeviceSets | None = None, keys: Iterable[int] = ()) -> None:
         self._sets = sets

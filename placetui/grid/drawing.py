@@ -41,7 +41,7 @@ class Drawing:
     """A plan drawn in one density.
 
     Nothing of it changes: another width, density, order of nodes or live picture is another drawing, made from this
-    one by `change`, which keeps what stays the same. Lines are drawn when asked for.
+    one by `change`, which keeps what stays the same. Lines are drawn on demand.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Drawing:
         return layout
 
     def fitted(self, height: int) -> Drawing:
-        """In the most detailed density at which all nodes fit into the width and so many lines; else in the last."""
+        """In the most detailed density at which all nodes fit into the width and this many lines; else in the last."""
         drawing = self
         for density in DENSITIES:
             drawing = self.change(density=density, spare=0)
@@ -145,7 +145,7 @@ class Drawing:
         return drawing
 
     def grown(self, height: int) -> Drawing:
-        """With what is left of so many lines given to the nodes, where they show more then."""
+        """With what is left of this many lines given to the nodes, where they show more then."""
         left = height - self.height - len(self.header())
         spare = min(MOST_SPARE, left // max(1, len(self.nodes)))
         return self.change(spare=spare) if spare > 0 and self.density == "card" and self.overlay else self
@@ -263,7 +263,7 @@ class Drawing:
         yield from self._layout.key()
 
     def letter_of(self, node: int) -> Run | None:
-        """The letter of the component with the largest share of a node's first GPU; None if nobody is there."""
+        """The letter of the component with the largest share of a node's first GPU; None if it is free."""
         first = self._census[node].largest[:1]
         if not first or first[0] is None:
             return None

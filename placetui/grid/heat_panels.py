@@ -40,7 +40,7 @@ class HeatValue(NamedTuple):
 
 
 class HeatPanels:
-    """The panels of one drawing; make new ones for another. What they need is worked out once, when first asked for."""
+    """The panels of one drawing; make new ones for another. What they need is worked out once, on first use."""
 
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing

@@ -15,7 +15,7 @@ def connected(step: Mapping[str, Any]) -> str:
 
 
 def matched(step: Mapping[str, Any], most: int) -> str:
-    """Which node is which, of at most so many; or what it waits for."""
+    """Which node is which, of at most this many; or what it waits for."""
     if "waiting_for" in step:
         return f"waiting: {step['waiting_for']}"
     nodes = (f"{one['rank']} = {one['ip']} ({count(one['gpus'], 'GPU')})" for one in step["nodes"])

@@ -132,7 +132,7 @@ class Pen:
         return Run(f" {mark.letter} ", Style("chip", mark.hue, True, None, mark.second, component))
 
     def meter(self, percent: float, width: int, ground: Ground | None = None, unknown: float = 0.0) -> Line:
-        """How full, in the colours of heat; `unknown` percent are held by nobody we know."""
+        """How full, in the colours of heat; `unknown` percent belong to unknown processes."""
         key = round(percent * width), width, ground, round(unknown * width)
         return self._meters.get(key) or self._keep(key, gradient(self.glyphs, width, percent, ground, unknown))
 

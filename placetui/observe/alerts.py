@@ -25,7 +25,7 @@ class Thresholds:
     """Percent."""
 
     load_below: float | None = None
-    """Percent; of GPUs that somebody is on."""
+    """Percent; of GPUs in use."""
 
 
 NO_THRESHOLDS = Thresholds()

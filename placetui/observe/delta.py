@@ -54,7 +54,7 @@ def changes(old: Observation, new: Observation) -> Delta:
     changed = []
     for node in new.nodes:
         known = before.pop(node.rank, None)
-        # Most nodes are the very same object: no need to look inside.
+        # Most nodes are the same object: no need to look inside.
         if known is not node and known != node:
             changed.append(node)
     return Delta(

@@ -249,7 +249,7 @@ def _is_fixed(plan: Plan, component: str, rank: int, node: int) -> bool:
 
 
 def _is_in_the_way(process: ProcessSample) -> bool:
-    """Whether it certainly is somebody else, with more than nothing."""
+    """Whether it is certainly a foreign process that uses memory."""
     # In a container with an older driver our own processes have numbers that mean nothing there.
     unknown = process.kind == "foreign" and not (process.command or process.user or process.actor)
     return bool(process.pid) and not unknown and (process.memory is None or process.memory >= NEGLIGIBLE)

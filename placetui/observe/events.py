@@ -43,7 +43,7 @@ EventKind: TypeAlias = Literal[
 PROBLEMS: frozenset[EventKind] = frozenset(
     {"rank_died", "rank_restarting", "node_stale", "node_lost", "node_draining", "device_stale", "alert", "drift"}
 )
-"""Kinds that somebody may have to look after; all others are good or neutral news."""
+"""Kinds that may need attention; all others are good or neutral news."""
 
 MOST_ALIKE = 8
 """Changes of one kind in one observation that are listed one by one; more of them are one event."""

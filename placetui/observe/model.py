@@ -56,7 +56,7 @@ class ProcessSample:
     """What is not known of it, and why."""
 
     framework: str | None = None
-    """Whose rank or service it is; None of a job that placetui launched, and where nobody knows."""
+    """Whose rank or service it is; None of a job that placetui launched, and if unknown."""
 
     state: State | None = None
     restarts: int | None = None
@@ -426,7 +426,7 @@ class Observation:
     """Placement groups, those that were removed left out."""
 
     owner: str = ""
-    """Who launched that job, as `user@host`; empty where nobody knows."""
+    """Who launched that job, as `user@host`; empty if unknown."""
 
     jobs: tuple[JobSummary, ...] = ()
     """Jobs of frameworks that were recognised, those that ended lately too."""

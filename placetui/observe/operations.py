@@ -52,7 +52,7 @@ LOCAL = "local"
 """As an address: an embedded cluster."""
 
 FOREVER = 10 * 365 * 86_400.0
-"""Seconds, for what ends when somebody wants it to."""
+"""Seconds, for requests that run until they are cancelled."""
 
 SPARE = 3_600.0 + 600.0
 """Seconds of an `up` besides its own: for a person to answer, and for connecting."""
@@ -82,7 +82,7 @@ class Failure:
     message: str
     hint: str = ""
     interrupted: bool = False
-    """Whether it ended because somebody wanted it to."""
+    """Whether it ended on request."""
 
     details: Mapping[str, Any] = field(default_factory=dict)
     """The same, machine-readable, such as `component`, `rank`, `traceback`, `moved`; `lost` if its end is unknown."""
@@ -109,7 +109,7 @@ class Operation(Protocol):
 
 
 class Operations(Protocol):
-    """Does what it is asked for. No call here waits."""
+    """Does what is requested. No call here waits."""
 
     @property
     def refusal(self) -> str:

@@ -88,7 +88,7 @@ class ClusterSource(Protocol):
         """Observe faster or slower; takes effect at once."""
 
     def set_paused(self, paused: bool) -> None:
-        """Rest, so that nobody is sampled meanwhile; or go on."""
+        """Pause sampling, or continue."""
 
     def close(self) -> None:
         """End the stream. Nothing is delivered once this has returned."""

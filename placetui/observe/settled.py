@@ -15,7 +15,7 @@ from placetui.placement.plan import Component, Plan
 class SettledPlan:
     """A plan, and what is known by now of the places that it does not fix.
 
-    A place that was seen once is fixed: what moves away from it is drift. Another job begins anew.
+    A place that was seen once is fixed: what moves away from it is drift. Another job starts again.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -77,7 +77,7 @@ def _settle(
 def _placed(
     placements: Sequence[Placement], places: Sequence[tuple[int, Sequence[int]] | None], plan: Plan
 ) -> Iterator[Placement]:
-    """The placements with new places, counted anew on the nodes."""
+    """The placements with new places, counted again on the nodes."""
     nodes = [place[0] if place else one.cluster_node_rank for one, place in zip(placements, places, strict=True)]
     sizes, before, order = Counter(nodes), Counter[int](), {node: at for at, node in enumerate(dict.fromkeys(nodes))}
     for one, node, place in zip(placements, nodes, places, strict=True):

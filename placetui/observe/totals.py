@@ -16,7 +16,7 @@ class Totals:
 
     gpus: int = 0
     busy: int = 0
-    """GPUs with somebody on them."""
+    """GPUs in use."""
 
     memory_used: int | None = None
     """Bytes."""

@@ -66,7 +66,7 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Resize:
-    """Grow a component by so many devices, or shrink it by so many when negative."""
+    """Grow a component by this many devices, or shrink it if negative."""
 
     component: str
     by: int
@@ -178,7 +178,7 @@ Operation: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class SetRule:
-    """A component's rule; one that shares its key with others gets a key of its own."""
+    """A component's rule; one that shares its key with others gets its own key."""
 
     component: str
     text: str

@@ -302,7 +302,7 @@ class Plan:
     def devices_of(self, node: int) -> tuple[Device, ...]:
         """Devices of one node: GPUs, then robots, then the node itself if processes sit on it.
 
-        Built when first asked for, so that a window of a large cluster is cheap.
+        Built on first use, so that a window of a large cluster is cheap.
         """
         devices = self._devices.get(node)
         if devices is None:

@@ -99,7 +99,7 @@ class Deadline:
         hint: str = "wait longer with --timeout",
         policy: Policy | None = None,
     ) -> None:
-        """In so many seconds.
+        """In this many seconds.
 
         Args:
             work: That is done.

@@ -13,7 +13,7 @@ DETAIL_PERIOD = 5.0
 """Seconds between readings of what is dear or slow: processes, temperature, power."""
 
 MEMORY_STEP = 256 * 2**20
-"""Bytes: when the memory in use moved by this much, somebody came or went, and processes are read at once."""
+"""Bytes: when the memory in use moved by this much, processes came or went, and are read immediately."""
 
 T = TypeVar("T")
 

@@ -66,7 +66,7 @@ class ProcessTable:
 
 
 def in_container(proc: str = "/proc") -> bool:
-    """Whether processes have numbers of their own here, which mean nothing outside."""
+    """Whether processes have their own numbers here, which mean nothing outside."""
     try:
         return os.stat(f"{proc}/self/ns/pid").st_ino != _FIRST_NAMESPACE
     except OSError:

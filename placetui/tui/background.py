@@ -16,7 +16,7 @@ WATCH_PERIOD = 0.3
 
 
 def start_thread(target: Callable[[], object], name: str) -> None:
-    """Run something in a thread of its own that never keeps the program from ending."""
+    """Run something in its own thread that never keeps the program from ending."""
     threading.Thread(target=target, name=name, daemon=True).start()
 
 

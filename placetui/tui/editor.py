@@ -147,7 +147,7 @@ class Editor:
         return Review(text, [], "- theirs, + mine")
 
     def take_theirs(self, session: Session, conflict: Conflict) -> Session:
-        """Go on with what somebody else saved; undo brings this text back."""
+        """Continue with what someone else saved; undo restores this text."""
         theirs = conflict.theirs or ""
         splice = difference(self.history.text, theirs)
         if splice is not None:
@@ -169,7 +169,7 @@ class Editor:
         self._saved_as = session
 
     def follow(self, session: Session) -> None:
-        """The cluster that the text tells of has moved on: nobody edited that, and nobody undoes it."""
+        """The cluster that the text describes has changed: this is not an edit and cannot be undone."""
         self.history = EditHistory(session.text)
         self._saved_as = session
 

@@ -293,7 +293,7 @@ class MainScreen(Screen[None]):
         self._write_keys()
 
     def _planned_gpus(self, plan: Plan) -> tuple[int, int]:
-        """GPUs that a plan puts somebody on, and all that it has; counted once."""
+        """GPUs that a plan uses, and all that it has; counted once."""
         if self._counted is None or self._counted[0] is not plan:
             placed = (one for component in plan.components.values() for one in component.placements)
             used = {(one.cluster_node_rank, at) for one in placed if plan.kind_of(one) == GPU for at in one.devices}
@@ -465,7 +465,7 @@ class MainScreen(Screen[None]):
         plan, place = self.picture.plan, self.selection.place or self.grid.cursor
         lines = self._place_lines(place, width, details=True).lines
         seen = self.picture.observation
-        # A job that placetui did not launch has variables of its own.
+        # A job that placetui did not launch has its own variables.
         foreign = seen is not None and any(job.name == seen.job for job in seen.jobs)
         for component, rank in () if foreign else ranks_at(plan, place):
             heading = (Run(f"environment of {component} rank {rank}", Style("text", bold=True)),)

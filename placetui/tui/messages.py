@@ -11,7 +11,7 @@ from placetui.grid import Place
 from placetui.tui.selection import Selection
 
 Change: TypeAlias = Literal["edited", "planned", "shown"]
-"""Why a session is another one: the user edited it, it was planned anew, or it only looks otherwise for now."""
+"""Why a session is another one: the user edited it, it was planned again, or only its look changed."""
 
 
 @dataclass

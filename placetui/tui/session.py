@@ -45,7 +45,7 @@ class Session:
 
     plan_request: PlanRequest = DEFAULT_REQUEST
     asked: PlanRequest = DEFAULT_REQUEST
-    """What was asked for when the file was opened; `plan_request` may try something else."""
+    """What was requested when the file was opened; `plan_request` may try something else."""
 
     old: bool = False
     """Whether the file has moved on and cannot be resolved: `plan` is of an earlier text."""

@@ -32,7 +32,7 @@ sys.exit(execute(program_parser().parse_args(arguments)))
 
 
 def dashboard_command(arguments: Sequence[str]) -> list[str]:
-    """How to run the dashboard with the very modules that this process has."""
+    """How to run the dashboard with the same modules that this process has."""
     return [sys.executable, "-c", _BOOT, json.dumps(sys.path), *arguments]
 
 

@@ -1,6 +1,6 @@
 """Hydra's `defaults:` list, followed without hydra-core as far as most files need it.
 
-Files of groups are found, with their packages and lists of their own. What the command line chooses or deletes, and
+Files of groups are found, with their packages and their own lists. What the command line chooses or deletes, and
 entries that refer to other values, take hydra-core.
 """
 

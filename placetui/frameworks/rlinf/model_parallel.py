@@ -284,7 +284,7 @@ class ModelParallelComponentPlacement(ComponentPlacement):
 
     @property
     def is_disaggregated(self) -> bool:
-        """Whether each component has devices of its own."""
+        """Whether each component has its own devices."""
         return self._mode is PlacementMode.DISAGGREGATED
 
     @property
@@ -294,12 +294,12 @@ class ModelParallelComponentPlacement(ComponentPlacement):
 
     @property
     def is_pipeline(self) -> bool:
-        """Whether components work at the same time on devices of their own."""
+        """Whether components work at the same time on their own devices."""
         return self.is_disaggregated or self.is_auto
 
     @property
     def has_dedicated_inference(self) -> bool:
-        """Whether log probabilities of the actor are computed on devices of their own."""
+        """Whether log probabilities of the actor are computed on their own devices."""
         return self.has_dedicated_inference_for_role("actor")
 
     def has_dedicated_inference_for_role(self, role: str) -> bool:

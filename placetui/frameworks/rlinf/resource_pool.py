@@ -105,7 +105,7 @@ class ResourcePool:
         return text
 
     def in_processes(self, numbers: Sequence[int], shape: tuple[int, int]) -> Processes:
-        """New processes on these numbers: so many devices each, or so many on each device."""
+        """New processes on these numbers: this many devices each, or this many on each device."""
         width, many = shape
         if width == 1:
             return [[number] for number in numbers for _ in range(many)]

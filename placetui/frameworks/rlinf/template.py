@@ -11,7 +11,7 @@ from placetui.placement.rules import CannotExpress, shortest_rule
 
 
 def template(layout: Layout, size: JobSize) -> Mapping[str, Any] | Refusal:
-    """`actor` and `rollout` on devices of their own, or on the same ones."""
+    """`actor` and `rollout` on their own devices, or on the same ones."""
     if misfit := size.misfit(layout, spans_nodes=False):
         return misfit
     training, rollout = size.split(layout)

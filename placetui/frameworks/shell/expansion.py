@@ -177,7 +177,7 @@ class Expander:
         return None if isinstance(values[0], Unknown) else values[0]
 
     def split(self, text: str, most: int = 0) -> list[str]:
-        """Fields of a text, at the characters of IFS; at most so many, the last with all the rest."""
+        """Fields of a text, at the characters of IFS; at most this many, the last with all the rest."""
         separators = self._separators()
         if separators is None or isinstance(text, Unknown):
             return [Unknown(text, ("IFS",))]

@@ -31,7 +31,7 @@ class GroupSize:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model that rollout serves, behind a router of its own."""
+    """A model that rollout serves, behind its own router."""
 
     name: str
     groups: tuple[GroupSize, ...]

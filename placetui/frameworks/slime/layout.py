@@ -116,7 +116,7 @@ class SlimeLayout:
         return max(1, -(-self.slots // self.num_gpus_per_node))
 
     def group_name(self, group: ServerGroup) -> str:
-        """`decode`, or `actor/decode` where the model has a name of its own; empty where all engines are alike."""
+        """`decode`, or `actor/decode` where the model has its own name; empty where all engines are alike."""
         if len(self.groups) == 1 and group.model == DEFAULT_MODEL:
             return ""
         only_default = {model.name for model in self.models} == {DEFAULT_MODEL}

@@ -90,7 +90,7 @@ class PrefillDecode:
 
 @dataclass(frozen=True, slots=True)
 class NodesAsked:
-    """So many nodes with so many GPUs each, and where the file says so."""
+    """A number of nodes with a number of GPUs each, and where the file says so."""
 
     path: Path
     nodes: int

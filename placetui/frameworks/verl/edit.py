@@ -73,7 +73,7 @@ def _replica(job: VerlJob, component: str) -> ReplicaSize | None:
 
 
 def template(layout: Layout, size: JobSize) -> Mapping[str, Any] | Refusal:
-    """Fused processes on every node; or training and standalone rollout on nodes of their own, or on halves of one."""
+    """Fused processes on every node; or training and standalone rollout on their own nodes, or on halves of one."""
     if misfit := size.misfit(layout, spans_nodes=True):
         return misfit
     training, rollout = size.split(layout)

@@ -99,7 +99,7 @@ def class_of(actor: ActorSeen) -> str:
 
 
 def is_verl(facts: ClusterFacts) -> bool:
-    """Whether the actors of a job are verl's: a runner of its own, or a group with a name of its pattern."""
+    """Whether the actors of a job are verl's: its own runner, or a group with a name of its pattern."""
     own = {actor.group for actor in facts.actors if actor.group}
     jobs = {actor.job for actor in facts.actors}
     if any(class_of(actor) in RUNNERS for actor in facts.actors):

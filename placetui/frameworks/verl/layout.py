@@ -76,7 +76,7 @@ class UnplacedComponent:
     roles: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     by_node: bool = False
-    """Whether a process over several nodes is one rank on each: trtllm has one server, and workers of its own."""
+    """Whether a process over several nodes is one rank on each: trtllm has one server, and its own workers."""
 
     whole: bool = False
     """Whether all servers of a replica belong on one node: prefill and decode."""
@@ -142,7 +142,7 @@ def size_of(job: VerlJob) -> int:
 
 
 def replicas_in(gpus: int, size: int) -> int:
-    """Whole replicas that so many GPUs hold."""
+    """Whole replicas that this many GPUs hold."""
     return max(0, gpus) // size if size > 0 else 0
 
 

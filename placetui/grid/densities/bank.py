@@ -546,7 +546,7 @@ class Bank:
             line.extend(lines[number], self.inner)
 
     def _unknown_process(self, line: LineBuilder, cell: Cell, base: Style) -> None:
-        """`? 31877  6.2G`: the largest process that nobody knows."""
+        """`? 31877  6.2G`: the largest unknown process."""
         foreign = [one for one in (cell.sample.processes if cell.sample else ()) if one.kind in ("foreign", "gone")]
         if not foreign:
             return

@@ -84,7 +84,7 @@ class Cell:
 
     @property
     def unknown(self) -> float:
-        """Percent of the memory that processes hold which nobody knows."""
+        """Percent of the memory that unknown processes use."""
         if self.sample is None or not self.sample.memory_total:
             return 0.0
         foreign = sum(one.memory or 0 for one in self.sample.processes if one.kind == "foreign")

@@ -68,7 +68,7 @@ def in_slots(pen: Pen, node: Node, start: int, end: int, slots: int, overlay: Ov
 
 
 def slots_of(before: int, on_node: int, after: int, slots: int) -> list[int]:
-    """The slot of each entry. What runs on the node itself has lines of its own where one line does not hold it."""
+    """The slot of each entry. What runs on the node itself has its own lines where one line does not hold it."""
     first = before if before % slots + on_node <= slots else _upto(before, slots)
     behind = first + on_node if on_node <= slots else _upto(first + on_node, slots)
     return [*range(before), *range(first, first + on_node), *range(behind, behind + after)]

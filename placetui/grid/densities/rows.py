@@ -150,7 +150,7 @@ class Extent:
     """Components with processes on the node itself."""
 
     largest: tuple[int | None, ...] = ()
-    """By GPU, the component with the largest share; None where nobody is."""
+    """By GPU, the component with the largest share; None where it is free."""
 
     @property
     def shape(self) -> Shape:
@@ -158,7 +158,7 @@ class Extent:
 
 
 class Census:
-    """The extent of every node by its rank, worked out once and when first asked for."""
+    """The extent of every node by its rank, worked out once and on first use."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan

@@ -52,7 +52,7 @@ def to_text(drawing: Drawing, *, legend: bool = True) -> str:
 
 
 def to_ansi(drawing: Drawing, *, colors: Colors = "truecolor", palette: Palette = DARK, legend: bool = True) -> str:
-    """The drawing with escape sequences for a terminal of so many colours."""
+    """The drawing with escape sequences for a terminal of this many colours."""
     painter = _Painter(colors, palette)
     return "".join(f"{painter.line(line)}\n" for line in page(drawing, legend=legend))
 

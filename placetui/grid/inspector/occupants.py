@@ -118,7 +118,7 @@ class Describer:
 
     def _segment(self, group: OccupantGroup) -> str:
         rule = group.component.rule
-        # Packed components number their processes anew: their segments only say which devices are meant.
+        # Packed components number their processes again: their segments only say which devices are meant.
         if len(rule.segments) < 2 or group.component.strategy == "packed" or len(group.ranks) > 1:
             return ""
         parts = [segment for segment in rule.segments if group.ranks[0] in segment.processes]

@@ -63,7 +63,7 @@ def resident_table(
     header: bool = True,
     others: bool = True,
 ) -> list[TableLine]:
-    """A header, then a row for each rank, or for each component where there are many; then processes nobody knows."""
+    """A header, then a row for each rank, or for each component where there are many; then unknown processes."""
     width = describer.flow.width
     meter = METER if width >= 90 else METER // 2 if width >= 60 else 0
     rows = [_rank(describer, group, sample, meter) for group in groups]

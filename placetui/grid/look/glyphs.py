@@ -21,7 +21,7 @@ class Glyphs:
     """A column of a meter filled from the left, from a blank to all of it."""
 
     hatch: str
-    """Memory of processes that nobody knows."""
+    """Memory of unknown processes."""
 
     span: str
     """Links the devices of one process where they are adjacent."""
@@ -31,7 +31,7 @@ class Glyphs:
     """Where other devices of a process are, that are not adjacent."""
 
     empty: str
-    """A device that nobody is on."""
+    """A device that is free."""
 
     absent: str
     """A place without a device."""

@@ -26,7 +26,7 @@ _CELLS = tuple(tuple(_cell(left, right) for right in range(5)) for left in range
 def gradient(
     glyphs: Glyphs, width: int, percent: float, ground: Ground | None = None, unknown: float = 0.0
 ) -> list[Run]:
-    """Each column in the heat of its own place, the last one in eighths; what nobody knows is hatched."""
+    """Each column in the heat of its own place, the last one in eighths; unknown processes are hatched."""
     eighths = round(min(100.0, max(0.0, percent)) / 100 * width * 8)
     if percent > 0:
         eighths = max(1, eighths)

@@ -106,7 +106,7 @@ class LineBuilder:
         self.column += len(text) if cells is None else cells
 
     def extend(self, runs: Line, cells: int) -> None:
-        """Write runs of so many columns right after what is there."""
+        """Write runs of this many columns right after what is there."""
         self.runs.extend(runs)
         self.column += cells
 

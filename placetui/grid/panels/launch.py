@@ -52,7 +52,7 @@ def step_lines(pen: Pen, steps: Sequence[LaunchStep], width: int, *, listed: boo
         pen: Draws them.
         steps: All of the launch.
         width: Columns there are.
-        listed: Whether what is known is needed in full: those steps take lines of their own.
+        listed: Whether what is known is needed in full: those steps take their own lines.
     """
     known = [one for one in steps if listed and one.words]
     lines = [line for step in known for line in _listed(pen, step, width)]

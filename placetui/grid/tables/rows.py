@@ -215,7 +215,7 @@ def key_of(row: Row) -> object:
     if isinstance(row, Event):
         return row
     if isinstance(row, Drift):
-        # Two on one GPU differ in who they are, and nobody is another because he holds more.
+        # Processes on one GPU differ by identity, not by how much memory they use.
         return row.kind, row.component, row.rank, row.node, row.device, _FIGURES.sub("", row.message)
     return row.kind, row.node, row.device
 

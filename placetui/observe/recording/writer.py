@@ -127,7 +127,7 @@ class Recorder:
 
 
 class Recorded:
-    """A source that is recorded while somebody looks at it: passes everything on."""
+    """A source that records what it passes on."""
 
     def __init__(self, source: ClusterSource, recorder: Recorder) -> None:
         self._source = source

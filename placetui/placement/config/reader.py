@@ -25,7 +25,7 @@ _MOST_VALUES = 200_000
 
 
 class Unresolved(str):
-    """A text that could not be resolved; a problem says why, so nobody needs to complain again."""
+    """A text that could not be resolved; its problem is already reported."""
 
     __slots__ = ()
 

@@ -123,7 +123,7 @@ def _default(cluster: Topology) -> PlacementStrategy:
 
 
 def _check(placements: Sequence[Placement], nodes: Sequence[RayNode], strategy: PlacementStrategy) -> None:
-    """See that the placements of somebody's own strategy can be meant."""
+    """Check the placements of a strategy defined by the user."""
     if not placements:
         raise NotPossible(f"{type(strategy).__name__} places no process")
     for rank, placement in enumerate(placements):
@@ -137,7 +137,7 @@ def _check(placements: Sequence[Placement], nodes: Sequence[RayNode], strategy: 
 
 
 def _plan(cluster: Topology, name: str, placements: Sequence[Placement], options: dict[str, Any]) -> Plan:
-    """The group as a plan of its own."""
+    """The group as its own plan."""
     plan = Plan(
         source="",
         framework="",

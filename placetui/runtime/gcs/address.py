@@ -129,7 +129,7 @@ class LastHead:
         """The answer of the head at an address.
 
         Raises:
-            ClusterError: there is none; the next question connects anew.
+            ClusterError: there is none; the next question connects again.
         """
         with self._lock:
             if self._head is None or address != self._asked:

@@ -117,7 +117,7 @@ class Head:
         return {str(name): str(text) for name, text in found.items()}
 
     def session(self) -> str:
-        """Ray's name for the life of the cluster: another one after it was started anew."""
+        """Ray's name for the life of the cluster: another one after it was restarted."""
         return (self.get(b"session", b"session_name") or b"").decode("utf-8", "replace")
 
     def nodes(self) -> tuple[RayNode, ...]:
@@ -319,7 +319,7 @@ class Head:
         timeout: float | None = None,
         **fields: Any,
     ) -> Any:
-        """The reply; None if what is asked for is missing, and that is fine."""
+        """The reply; None if what is requested is missing, and that is fine."""
         request = getattr(self._messages, f"{method}Request")(**fields)
         stub = getattr(self._stubs, f"{service}Stub")(self._channel)
         self.calls += 1

@@ -21,7 +21,7 @@ def abandoned() -> bool:
 
 
 def guarded(head: Head, function: Callable[[], T]) -> T:
-    """Run a function in a thread of its own, as long as the head is there.
+    """Run a function in its own thread, as long as the head is there.
 
     Raises:
         Unreachable: it has not answered for as long as an outage may last; the function is left to itself.

@@ -129,7 +129,7 @@ def current(head: Head, job: JobStatus, target: RankTarget) -> RankTarget:
     """The same rank, read again."""
     actor = head.actor(target.actor.id) if target.actor else None
     if job.foreign is None and (actor is None or actor.state == "DEAD"):
-        # Somebody may have started it anew.
+        # It may have been restarted.
         actor = head.named_actor(worker_name(target.component, target.rank, job.record.job), NAMESPACE) or actor
     living = {node.id for node in head.nodes()}
     state = rank_state(target.component, target.rank, actor, job.record, living)

@@ -1,7 +1,7 @@
 """What is stored about a job in the cluster, and how it is found again.
 
 The record of a job is small and holds its name. What only few ask for lies beside it, under the job's own id: the plan,
-where every rank was put, and the ranks that were restarted since, each under a key of its own.
+where every rank was put, and the ranks that were restarted since, each under its own key.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Record:
     """Tells two jobs of one name apart."""
 
     state: str = LAUNCHING
-    """`launching` until every rank was alive once, then `ready`; `stopping` once somebody ends it."""
+    """`launching` until every rank was alive once, then `ready`; `stopping` once it is being stopped."""
 
     groups: Mapping[str, int] = field(default_factory=dict)
     """World size by component."""
@@ -117,7 +117,7 @@ def create(head: Head, record: Record) -> None:
     """Store the record of a new job: the lock on its name.
 
     Raises:
-        NotPossible: somebody has the name.
+        NotPossible: the name is taken.
     """
     added = head.put(RECORDS, record.job.encode(), record.encode(), overwrite=False)
     # A call that was repeated may find what it wrote itself.
@@ -139,7 +139,7 @@ def set_ready(head: Head, record: Record) -> None:
     """Store that a job is complete, and where its ranks are.
 
     Raises:
-        ClusterError: somebody took it down meanwhile.
+        ClusterError: it was stopped in the meantime.
     """
     head.put(DETAILS, record.key("ranks"), json.dumps(record.ranks, default=dict).encode(), overwrite=True)
     with _locked(head, record):
@@ -163,7 +163,7 @@ def taken_down(job: str) -> ClusterError:
 
 
 def note_restart(head: Head, record: Record, component: str, rank: int, news: Mapping[str, Any]) -> None:
-    """Store where a rank is now: under a key of its own, so that nobody else's note is lost."""
+    """Store where a rank is now: under its own key, so that nobody else's note is lost."""
     head.put(DETAILS, record.key("restarts", f"{component}:{rank}"), json.dumps(news).encode(), overwrite=True)
 
 

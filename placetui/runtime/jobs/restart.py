@@ -34,7 +34,7 @@ def kill(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
 
 
 def restart(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
-    """Start a rank anew: same name, same bundle, same environment.
+    """Restart a rank: same name, same bundle, same environment.
 
     Ray does it where it may, so that others who hold the actor keep it. Else the actor is made again.
     """

@@ -211,7 +211,7 @@ def check_free(head: Head, job: str) -> None:
     """See that nobody has the name of a job that is to be launched.
 
     Raises:
-        NotPossible: somebody has it.
+        NotPossible: it is taken.
     """
     if record := records.find(head, job):
         raise records.taken(job, record)

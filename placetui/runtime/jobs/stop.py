@@ -31,7 +31,7 @@ def stop(head: Head, job: str, *, record: Record | None = None) -> dict[str, Any
     head.outlast_outages()
     current = records.find(head, job)
     if record is not None and current is not None and current.uid != record.uid:
-        # Somebody else took it down and has the name now.
+        # Somebody else stopped it and has the name now.
         records.forget(head, record)
         return {"actors": 0, "groups": 0}
     if current is not None and current.uid:

@@ -1,6 +1,6 @@
 """An embedded cluster: one raylet for each planned node, its GPUs as logical devices, for as long as it is wanted.
 
-The raylets are children of a process of their own (this module, run as a program): Ray starts them from a main
+The raylets are children of a separate process (this module, run as a program): Ray starts them from a main
 thread only, and they go when that process sees the end of its input, however its parent ended.
 """
 

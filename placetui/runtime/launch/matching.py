@@ -49,7 +49,7 @@ def usable(nodes: Sequence[RayNode]) -> tuple[RayNode, ...]:
 
 
 def covers(nodes: Sequence[Mapping[str, float]], bundles: Sequence[Mapping[str, float]]) -> bool:
-    """Whether each bundle can have a node of its own, by what nodes have in total."""
+    """Whether each bundle can have its own node, by what nodes have in total."""
     left = sorted(nodes, key=lambda one: one.get("GPU", 0))
     for bundle in sorted(bundles, key=lambda one: -one.get("GPU", 0)):
         fitting = [one for one in left if all(one.get(name, 0) >= amount for name, amount in bundle.items())]

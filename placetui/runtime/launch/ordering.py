@@ -82,7 +82,7 @@ def order(demand: Demand, nodes: Sequence[RayNode], probed: Sequence[Probed]) ->
         probed: One for each bundle, in any order.
 
     Raises:
-        ClusterError: Ray did not give what it was asked for.
+        ClusterError: Ray did not give what was requested.
     """
     rank_of = {node.id: rank for rank, node in enumerate(nodes)}
     if sorted(one.bundle for one in probed) != list(range(len(demand.bundles))):

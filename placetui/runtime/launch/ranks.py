@@ -39,7 +39,7 @@ class Setting:
     """All that is known when ranks can be started."""
 
     job: str | None
-    """None for a group of a program, whose ranks have names of their own and end with it."""
+    """None for a group of a program, whose ranks have their own names and end with it."""
 
     plan: Plan
     """With the devices that were obtained."""

@@ -73,7 +73,7 @@ def read_file(path: str, begin: int | None, lines: int, rest: bool) -> tuple[lis
     size = os.path.getsize(path)
     start = max(0, size - CHUNK) if begin is None else begin
     if start > size:
-        # Somebody began it anew.
+        # The file was started again.
         start = 0
     with open(path, "rb") as file:
         file.seek(start)

@@ -304,7 +304,7 @@ def free_port(locks: PortLocks) -> int:
 
 
 def node_ip_and_free_port(start_port: int = 10000, consecutive: int = 1) -> tuple[str, int]:
-    """Address of the node that this runs on, and the first of so many consecutive free ports.
+    """Address of the node that this runs on, and the first of this many consecutive free ports.
 
     Raises:
         RuntimeError: there are not so many up to 65535.

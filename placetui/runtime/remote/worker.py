@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Worker:
     """One rank of a group. A subclass calls `super().__init__()`.
 
-    It runs in a process of its own, with the variables that RLinf sets: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
+    It runs in its own process, with the variables that RLinf sets: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
     CUDA_VISIBLE_DEVICES and the others.
     """
 

@@ -39,7 +39,7 @@ class Latest(Generic[T]):
         return 0.0 if self.at is None else self._clock() - self.at
 
     def refresh(self, deadline: float) -> None:
-        """Begin to fetch unless that is under way, and wait so many seconds for it."""
+        """Begin to fetch unless that is under way, and wait this many seconds for it."""
         with self._done:
             if self._since is None:
                 self._since = self._clock()

@@ -1,6 +1,6 @@
 """`RayObserver`: a Ray cluster as it is: its nodes and GPUs, who is on them, and the ranks of a job.
 
-The head's tables are read in a thread of their own, so that a head that hangs keeps nobody waiting. What was read last
+The head's tables are read in a separate thread, so that a head that hangs keeps nobody waiting. What was read last
 stays, and grows old, while nothing newer comes.
 """
 
@@ -68,7 +68,7 @@ LONGEST_PERIOD = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ObserverOptions:
-    """What is asked for; see `bridge.source.ray_source`."""
+    """What is requested; see `bridge.source.ray_source`."""
 
     address: str = AUTO
     job: str = ""
@@ -208,7 +208,7 @@ class RayObserver:
         return "" if self._job_seen or self._followed else self._options.job
 
     def _own_node(self, deadline: float) -> Observation:
-        """This node, as long as there is no cluster and the plan has but one: which one it is in others nobody knows.
+        """This node, as long as there is no cluster and the plan has one: in larger plans it could be any.
 
         Raises:
             NoObservation: there is nothing to show of it.

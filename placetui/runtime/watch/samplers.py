@@ -5,7 +5,7 @@ others find it by its name, and it ends with its last viewer (see `remote.sample
 from being scaled down, also one that asks for nothing, so nodes on which nothing else runs have none.
 
 Each sampler has at most one call of ours under way, and nobody waits for one that does not answer. All of it happens in
-a thread of its own: Ray's own calls may hang when the head of the cluster does.
+its own thread: Ray's own calls may hang when the head of the cluster does.
 """
 
 from __future__ import annotations
@@ -381,7 +381,7 @@ class Samplers:
     def _forget(self, one: SampledNode) -> None:
         one.actor = one.call = None
         if one.reading is not None:
-            # The next sampler counts anew.
+            # The next sampler starts counting again.
             one.reading = replace(one.reading, number=0)
 
 

@@ -50,7 +50,7 @@ class TableReader:
         """While there is one."""
 
         self.session = ""
-        """Ray's name for the life of the cluster that is read: another one after it was started anew."""
+        """Ray's name for the life of the cluster that is read: another one after it was restarted."""
 
         self.cost = 0.0
         """CPU seconds of the last reading."""
@@ -130,7 +130,7 @@ class TableReader:
         try:
             return open_head(self._address)
         except ClusterError:
-            # It may have been started anew, at another port.
+            # It may have been restarted, at another port.
             with suppress(ClusterError):
                 other = resolve_address(self._asked)
                 if self._asked == AUTO and other != self._address:

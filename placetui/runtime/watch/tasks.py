@@ -1,7 +1,7 @@
 """`Tasks`: who runs in a worker of Ray's that is no actor, where one holds memory of a GPU.
 
 The head does not know of tasks; the raylets do. So only those are asked on whose nodes such a worker is, seldom, and
-in a thread of their own: a raylet may not answer. The name of a task is in the title of its process.
+in a separate thread: a raylet may not answer. The name of a task is in the title of its process.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ FOLLOW_EVERY = 2.0
 
 
 class ClusterController:
-    """Shows one source at a time; launches, operations on jobs and recordings have controllers of their own."""
+    """Shows one source at a time; launches, operations on jobs and recordings have their own controllers."""
 
     def __init__(self, app: Dashboard) -> None:
         self.app = app
@@ -205,7 +205,7 @@ class ClusterController:
         return True
 
     def _follow_cluster(self) -> None:
-        """Draw the cluster anew where somebody came or went."""
+        """Draw the cluster again when processes came or went."""
         self._followed = time.monotonic()
         workspace, seen = self.app.workspace, self.seen
         if workspace is None or seen is None or not workspace.session.pictured or workspace.editor.dirty:
@@ -257,7 +257,7 @@ class ClusterController:
         return [] if isinstance(outcome, Failure) else list(outcome["clusters"])
 
     def _is_quiet(self, status: Status) -> bool:
-        """Whether nobody need be alarmed: no cluster was asked for, and none was seen."""
+        """Whether a missing cluster needs no message: none was requested, and none was seen."""
         return status.absent or (self._cluster is not None and self.options.address == AUTO and self.seen is None)
 
     def say(self) -> None:

@@ -29,12 +29,12 @@ class Job:
 
     file: str = ""
     created: float = 0.0
-    """Seconds since the epoch; 0 where nobody knows."""
+    """Seconds since the epoch; 0 if unknown."""
 
     alive: int = 0
     world_size: int = 0
     owner: str = ""
-    """`user@host` that started it; empty where nobody knows."""
+    """`user@host` that started it; empty if unknown."""
 
     entrypoint: str = ""
     """Command line of a job that placetui did not launch, without secrets."""

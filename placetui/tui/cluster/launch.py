@@ -225,7 +225,7 @@ class Launch:
     def over(self, observation: Observation | None) -> Observation | None:
         """What is seen of the cluster, with this launch's ranks in it until the cluster shows them itself."""
         if observation is not None and self.ready and observation.job == self.job:
-            # A job that somebody took down, or that went with its head, is gone.
+            # A job that was stopped, or that went with its head, is gone.
             self._taken_over |= bool(observation.ranks) or observation.time > self._ready_at + UNSEEN
         if self._taken_over:
             return observation

@@ -281,7 +281,7 @@ def why_not_launched(session: Session) -> str:
 
 
 def _assumptions(session: Session) -> Mapping[str, Any]:
-    """What was asked for beside the text, as `up` wants it."""
+    """What was requested beside the text, as `up` wants it."""
     plan_request = session.asked
     given = plan_request.nodes is not None and plan_request.topology_source != "ray"
     return {

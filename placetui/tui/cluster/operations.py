@@ -54,7 +54,7 @@ class JobOperations:
         return await self.cluster.request("kill", job=self.cluster.followed, component=component, rank=rank)
 
     async def restart(self, component: str, rank: int) -> Outcome:
-        """Start a rank of the followed job anew."""
+        """Restart a rank of the followed job."""
         job = self.cluster.followed
         return await self.cluster.request("restart", timeout=300.0, job=job, component=component, rank=rank)
 

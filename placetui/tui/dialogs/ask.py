@@ -14,7 +14,7 @@ from placetui.tui.dialogs.dialog import Dialog
 
 
 class AskScreen(Dialog[str | None]):
-    """One question, one line; None when the user thinks better of it."""
+    """One question, one line; None if the user cancels."""
 
     CHIP = "ANSWER"
     KEYS = (("enter", "continue"), ("escape", "cancel"))

@@ -1,4 +1,4 @@
-"""A dialog with a few answers; each has a key of its own."""
+"""A dialog with a few answers; each has its own key."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from placetui.tui.dialogs.dialog import Dialog
 
 
 class ConfirmScreen(Dialog[bool]):
-    """True once the very word was typed; everything else leaves things as they are."""
+    """True once the word was typed exactly; otherwise nothing changes."""
 
     CHIP = "CONFIRM"
     KEYS = (("enter", "do it"), ("escape", "cancel"))

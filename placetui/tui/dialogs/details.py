@@ -1,4 +1,4 @@
-"""All about one device, on a page of its own."""
+"""All about one device, on its own page."""
 
 from __future__ import annotations
 

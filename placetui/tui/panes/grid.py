@@ -149,7 +149,7 @@ class GridPane(ScrollView, can_focus=True):
     # What is shown
 
     def watch_picture(self, before: LivePicture | None, after: LivePicture | None) -> None:
-        """Another plan is drawn anew; of live data only what changed is painted."""
+        """A new plan is drawn as a whole; of live data, only what changed is painted."""
         if after is None:
             return
         changed = None if before is None else changed_between(before, after)

@@ -45,7 +45,7 @@ class TopLine:
     """As planned."""
 
     gpus: tuple[int, int] = (0, 0)
-    """Planned GPUs with somebody on them, and all."""
+    """Planned GPUs in use, and all."""
 
     drift: int = 0
     """Differences between plan and reality."""

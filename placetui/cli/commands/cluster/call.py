@@ -14,7 +14,7 @@ from placetui.placement.wording import listing
 
 DEFAULT_TIMEOUT = 60.0
 _SPARE = 60.0
-"""Seconds for connecting: the child has deadlines of its own for all it does."""
+"""Seconds for connecting: the child has its own deadlines for all it does."""
 
 _NAMED = 12
 """Ranks that a message names."""
