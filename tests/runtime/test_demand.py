@@ -79,7 +79,7 @@ def test_more_than_there_is_and_more_than_is_free_are_told_apart() -> None:
         "node 0 (10.0.0.a) needs 4 CPU, it has 3",
     ]
     group = RayGroup("g", "theirs", "x", bundles=(RayBundle("a", {"GPU": 1, "CPU": 1}), RayBundle("b", {"GPU": 1})))
-    actor = RayActor("1", "own", node="a", pid=7, slots={3: SHARE_UNITS}, required={"GPU": 1.0})
+    actor = RayActor("1", "own", node="a", pid=7, slots={3: 1.0}, required={"GPU": 1.0})
     tables = Tables((busy,), (actor,), (group,), {"a": {"GPU": 1, "CPU": 15}})
     (gpu, cpu) = check(demand, [busy], tables)
     assert cpu.fits
@@ -92,7 +92,7 @@ def test_more_than_there_is_and_more_than_is_free_are_told_apart() -> None:
 
 def test_halves_of_two_gpus_are_not_a_whole_one() -> None:
     node = ray_node(gpus=2)
-    actors = tuple(RayActor(str(slot), node="a", slots={slot: 5000}, required={"GPU": 0.5}) for slot in range(2))
+    actors = tuple(RayActor(str(slot), node="a", slots={slot: 0.5}, required={"GPU": 0.5}) for slot in range(2))
     tables = Tables((node,), actors, (), {"a": {"GPU": 1.0, "CPU": 16}})
     assert whole_gpus(node, tables) == 0
     assert len(list(holders_of(node, "GPU", tables))) == 2
@@ -100,24 +100,24 @@ def test_halves_of_two_gpus_are_not_a_whole_one() -> None:
 
 def test_dead_actors_and_removed_groups_hold_nothing() -> None:
     node = ray_node()
-    actors = (RayActor("1", state="DEAD", node="a", slots={0: SHARE_UNITS}, required={"GPU": 1}),)
+    actors = (RayActor("1", state="DEAD", node="a", slots={0: 1.0}, required={"GPU": 1}),)
     groups = (RayGroup("g", state="REMOVED", bundles=(RayBundle("a", {"GPU": 4}),)),)
     tables = idle(node, actors=actors, groups=groups)
     assert free_slots(node, tables) == [0, 1, 2, 3]
     assert list(holders_of(node, "GPU", tables)) == []
 
 
-def expected(plan: Plan, used: dict[int, int], free: float) -> list[int | None]:
+def expected(plan: Plan, used: dict[int, float], free: float) -> list[int | None]:
     node = ray_node()
-    actors = tuple(RayActor(str(slot), node="a", slots={slot: units}) for slot, units in used.items())
+    actors = tuple(RayActor(str(slot), node="a", slots={slot: share}) for slot, share in used.items())
     return expected_slots(demand_of(plan), [node], Tables((node,), actors, (), {"a": {"GPU": free, "CPU": 16}}))
 
 
 def test_what_is_expected_is_the_planned_gpu_or_the_next_free_one() -> None:
     plan = plan_of({"actor": "1-2"})
     assert expected(plan, {}, 4) == [1, 2]
-    assert expected(plan, {0: SHARE_UNITS}, 3) == [1, 2]
-    assert expected(plan, {1: 100}, 3.99) == [0, 2]
+    assert expected(plan, {0: 1.0}, 3) == [1, 2]
+    assert expected(plan, {1: 0.01}, 3.99) == [0, 2]
     # A group holds a GPU, and nothing says which.
     assert expected(plan, {}, 3) == [None, None]
 

@@ -74,7 +74,7 @@ def test_of_a_row_only_declared_variables_are_read() -> None:
     row.death_cause.runtime_env_failed_context.error_message = f"cannot clone https://u:{SECRET}@example.org"
     environments = Environments()
     found = read_actor(row, environments)
-    assert (found.variables["RANK"], found.variables["GROUP_NAME"]) == ("3", "ActorGroup")
+    assert (found.environment["RANK"], found.environment["GROUP_NAME"]) == ("3", "ActorGroup")
     assert SECRET not in repr(found) + repr(vars(environments))
     job = gcs_pb2.JobTableData(entrypoint=f'python train.py --hf-token "{SECRET} {SECRET}" WANDB_API_KEY={SECRET}')
     job.config.runtime_env_info.serialized_runtime_env = json.dumps({"env_vars": variables})

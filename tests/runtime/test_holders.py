@@ -56,9 +56,9 @@ def test_holders_are_jobs_with_owner_and_age() -> None:
 
 def test_detached_actors_that_outlive_their_job_are_noted() -> None:
     seen = tables(
-        RayActor("x", "poster", "a", "f.<locals>._HttpPosterActor", job="02000000"),
-        RayActor("y", kind="Gone", state="DEAD", job="02000000"),
-        RayActor("z", kind="Rank", job="01000000"),
+        RayActor("x", "poster", namespace="a", class_name="f.<locals>._HttpPosterActor", job="02000000"),
+        RayActor("y", class_name="Gone", state="DEAD", job="02000000"),
+        RayActor("z", class_name="Rank", job="01000000"),
     )
     (note,) = left_actors(ClusterPicture(seen, (), (), OWNERS, {}))
     assert note.message == "job 02000000 has ended, but 1 detached actor of it still runs: _HttpPosterActor"
@@ -66,7 +66,7 @@ def test_detached_actors_that_outlive_their_job_are_noted() -> None:
 
 
 def test_parts_of_gpus_are_where_actors_are_or_where_a_raylet_puts_them() -> None:
-    actor = RayActor("x", node=NODE.id, slots={2: units(0.5)}, required={"GPU": 0.5})
+    actor = RayActor("x", node=NODE.id, slots={2: 0.5}, required={"GPU": 0.5})
     group = RayGroup("g", bundles=(bundle(GPU=0.3), bundle(GPU=1)), requested=1.0)
     (found,) = node_resources(tables(actor, group, GPU=2.2, CPU=16))
     assert found.instances["GPU"] == (0, units(1), units(0.2), units(1))

@@ -241,7 +241,7 @@ def test_a_rank_that_is_killed_stays_dead_until_it_is_restarted(one_node: TestCl
     assert state(ask, "actor", 1)["gpu_ids"] == ["3"]
     with one_node.head() as head:
         (actor,) = [one for one in head.living_actors() if one.name == "job/actor:1" and one.state == "ALIVE"]
-    assert dict(actor.slots) == {3: 10_000}
+    assert dict(actor.slots) == {3: 1.0}
     assert one_node.jobs()[0]["state"] == "running"
 
 

@@ -140,10 +140,10 @@ def test_answers_are_plain_whatever_class_they_are_of() -> None:
 
 def tables(*states: str) -> Tables:
     actors = [
-        RayActor(f"{rank}", f"job/actor:{rank}", "placetui", state=state, node="n", pid=9, reason="killed")
+        RayActor(f"{rank}", f"job/actor:{rank}", namespace="placetui", state=state, node="n", pid=9, reason="killed")
         for rank, state in enumerate(states)
     ]
-    strangers = [RayActor("x", "job/actor:0", "elsewhere"), RayActor("y", "plain", "placetui")]
+    strangers = [RayActor("x", "job/actor:0", namespace="elsewhere"), RayActor("y", "plain", namespace="placetui")]
     living = (RayNode("n", "10.0.0.1"),)
     return Tables(living, (*actors, *strangers), (RayGroup("g", "job", "placetui", bundles=(RayBundle("n", {}),)),))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from placetui.observe.attribution import Attribution
 from placetui.observe.drift import drift
 from placetui.observe.following import PlanOutline, follow, summary
 from placetui.observe.model import Observation, ProcessSample
-from placetui.placement.plan import SHARE_UNITS, Plan
+from placetui.placement.plan import Plan
 from placetui.runtime.gcs.model import RayActor, RayNode, Tables
 from placetui.runtime.watch.recognition import JobWatch
 from placetui.runtime.watch.samplers import GpuOrder
@@ -29,22 +29,7 @@ SLIME = {run["id"]: run for run in recorded("slime_live")["runs"]}
 
 
 def row(actor: ActorSeen) -> RayActor:
-    return RayActor(
-        actor.id,
-        actor.name,
-        actor.namespace,
-        actor.class_name,
-        actor.state,
-        actor.reason,
-        actor.node,
-        actor.pid,
-        actor.group,
-        slots={slot: round(share * SHARE_UNITS) for slot, share in actor.slots.items()},
-        required=actor.required,
-        job=actor.job,
-        variables=actor.environment,
-        started=actor.started,
-    )
+    return RayActor(**{one.name: getattr(actor, one.name) for one in fields(actor)})
 
 
 def observe(facts: ClusterFacts, plan: Plan | None, plans: dict[str, Plan], wanted: str = "") -> Observation:

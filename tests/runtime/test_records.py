@@ -33,7 +33,10 @@ def launched(head: FakeHead, job: str = "job", **more: Any) -> Record:
 
 
 def ranks(job: str = "job", ray_job: str = "01") -> list[RayActor]:
-    return [RayActor(f"{job}{rank}", f"{job}/actor:{rank}", "placetui", job=ray_job, node="n") for rank in range(2)]
+    return [
+        RayActor(f"{job}{rank}", f"{job}/actor:{rank}", namespace="placetui", job=ray_job, node="n")
+        for rank in range(2)
+    ]
 
 
 def test_the_record_that_ps_reads_is_small() -> None:
@@ -121,7 +124,7 @@ def test_an_error_of_the_store_is_not_read_as_absent(monkeypatch: pytest.MonkeyP
 
 def test_ps_reads_the_ranks_of_its_jobs_and_nothing_else() -> None:
     head = FakeHead(*ranks(), *ranks("other", "02"))
-    head.living += [RayActor(f"x{number}", f"noise-{number}", "elsewhere", job="07") for number in range(500)]
+    head.living += [RayActor(f"x{number}", f"noise-{number}", namespace="elsewhere", job="07") for number in range(500)]
     head.dead += [RayActor(f"d{number}", job="07", state="DEAD") for number in range(5000)]
     launched(head)
     head.calls = head.rows = 0
@@ -155,13 +158,13 @@ def test_one_job_is_found_in_few_calls() -> None:
 def test_of_the_dead_those_of_the_job_say_why() -> None:
     head = FakeHead(*ranks()[:1])
     head.dead = [
-        RayActor("job1", "job/actor:1", "placetui", job="01", node="n", state="DEAD", reason="killed"),
-        RayActor("old", "job/actor:0", "placetui", job="00", node="n", state="DEAD", reason="long ago"),
+        RayActor("job1", "job/actor:1", namespace="placetui", job="01", node="n", state="DEAD", reason="killed"),
+        RayActor("old", "job/actor:0", namespace="placetui", job="00", node="n", state="DEAD", reason="long ago"),
     ]
     record = launched(head)
     assert find_job(head, "job").troubles == ["actor:1 dead: killed"]
     # Made again by another driver.
-    head.living.append(RayActor("new", "job/actor:1", "placetui", job="09", node="n"))
+    head.living.append(RayActor("new", "job/actor:1", namespace="placetui", job="09", node="n"))
     records.note_restart(head, record, "actor", 1, {"actor_id": "new"})
     assert find_job(head, "job").state == "running"
 

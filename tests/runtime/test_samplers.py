@@ -54,7 +54,7 @@ class Nodes:
 
     def sampler_pids(self) -> list[int]:
         with self.cluster.head() as head:
-            return [one.pid for one in head.living_actors() if one.kind == "PlacetuiSampler" and one.pid]
+            return [one.pid for one in head.living_actors() if one.class_name == "PlacetuiSampler" and one.pid]
 
 
 @pytest.fixture(scope="module")
@@ -305,7 +305,7 @@ def test_a_node_whose_raylet_alone_dies_is_not_shown_as_if_it_were_well(nodes: N
             (sampler,) = [
                 one.pid
                 for one in head.living_actors()
-                if one.node == nodes.cluster.nodes[2] and one.kind == "PlacetuiSampler"
+                if one.node == nodes.cluster.nodes[2] and one.class_name == "PlacetuiSampler"
             ]
         os.kill(nodes.cluster.processes[2]["raylet"][0], signal.SIGKILL)
         killed = time.time()

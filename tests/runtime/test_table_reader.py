@@ -29,12 +29,15 @@ class Watched(FakeHead):
 
     def __init__(self) -> None:
         super().__init__(*[self.rank(number) for number in range(SIZE)])
-        self.living += [RayActor(f"x{number}", f"noise-{number}", "elsewhere", job="07") for number in range(40)]
-        self.dead += [
-            RayActor(f"d{number}", f"old-{number}", "elsewhere", job="07", state="DEAD") for number in range(5000)
+        self.living += [
+            RayActor(f"x{number}", f"noise-{number}", namespace="elsewhere", job="07") for number in range(40)
         ]
         self.dead += [
-            RayActor(f"e{number}", f"train/actor:{number}", "placetui", job="02", state="DEAD")
+            RayActor(f"d{number}", f"old-{number}", namespace="elsewhere", job="07", state="DEAD")
+            for number in range(5000)
+        ]
+        self.dead += [
+            RayActor(f"e{number}", f"train/actor:{number}", namespace="placetui", job="02", state="DEAD")
             for number in range(SIZE)
         ]
         self.record = Record("train", "f.yaml", 1.0, groups={"actor": SIZE}, owner="ann@desk", ray_job="01")
@@ -42,7 +45,9 @@ class Watched(FakeHead):
         records.set_ready(self, self.record)
 
     def rank(self, number: int, state: str = "ALIVE") -> RayActor:
-        return RayActor(f"a{number}", f"train/actor:{number}", "placetui", job="01", node="n", state=state, pid=number)
+        return RayActor(
+            f"a{number}", f"train/actor:{number}", namespace="placetui", job="01", node="n", state=state, pid=number
+        )
 
     def kill(self, *numbers: int) -> None:
         names = {f"a{number}" for number in numbers}
@@ -91,7 +96,7 @@ def test_a_watch_reads_the_living_and_the_record_now_and_then() -> None:
 def test_the_drivers_are_read_again_when_one_comes_or_goes() -> None:
     head, reader, _ = watch()
     read(head, reader)
-    head.living.append(RayActor("b0", "b", "elsewhere", job="08"))
+    head.living.append(RayActor("b0", "b", namespace="elsewhere", job="08"))
     assert read(head, reader)[0] == TABLES + 1
     assert read(head, reader)[0] == TABLES
     head.living.pop()

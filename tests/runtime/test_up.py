@@ -56,8 +56,8 @@ def test_training_and_rollout_share_every_gpu(one_node: TestCluster, write: Writ
     with one_node.head() as head:
         actors = {actor.name: actor for actor in head.living_actors() if actor.state == "ALIVE"}
     assert {name: dict(actor.slots) for name, actor in actors.items()} == {
-        f"colocated/{component}:{rank}": {rank: units}
-        for component, units in (("actor", 8000), ("rollout", 2000))
+        f"colocated/{component}:{rank}": {rank: share}
+        for component, share in (("actor", 0.8), ("rollout", 0.2))
         for rank in range(4)
     }
     for one in ranks:

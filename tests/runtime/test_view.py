@@ -60,11 +60,30 @@ def test_a_job_keeps_the_nodes_it_was_matched_with_and_others_come_after() -> No
 
 def test_actors_of_jobs_and_of_others() -> None:
     actors = (
-        RayActor("1", "ppo/actor:3", "placetui", "Shell", node="a", pid=11, group="g", slots={1: 8000}, started=5.0),
-        RayActor("2", "w", "verl", "Engine", node="a", pid=12, job="02000000", variables={"CUDA_VISIBLE_DEVICES": "1"}),
-        RayActor("3", "ppo/actor:4", "placetui", "Shell", "DEAD", node="a"),
+        RayActor(
+            "1",
+            "ppo/actor:3",
+            namespace="placetui",
+            class_name="Shell",
+            node="a",
+            pid=11,
+            group="g",
+            slots={1: 0.8},
+            started=5.0,
+        ),
+        RayActor(
+            "2",
+            "w",
+            namespace="verl",
+            class_name="Engine",
+            node="a",
+            pid=12,
+            job="02000000",
+            environment={"CUDA_VISIBLE_DEVICES": "1"},
+        ),
+        RayActor("3", "ppo/actor:4", namespace="placetui", class_name="Shell", state="DEAD", node="a"),
         RayActor("4", "elsewhere", node="z"),
-        RayActor("5", "odd/name", "placetui", "Odd", node="a", group="g"),
+        RayActor("5", "odd/name", namespace="placetui", class_name="Odd", node="a", group="g"),
     )
     groups = (RayGroup("g", "ppo", "placetui"), RayGroup("h", "ppo", "another"))
     ours, other, odd = actor_facts(actors, groups, {"a": 4}, {"a": GpuOrder(2)})
@@ -76,9 +95,9 @@ def test_actors_of_jobs_and_of_others() -> None:
 
 def test_an_actor_in_its_constructor_has_a_process_and_one_that_waits_has_none() -> None:
     actors = (
-        RayActor("1", "building", "verl", "Engine", "PENDING_CREATION", node="a", pid=11),
-        RayActor("2", "waiting", "verl", "Engine", "PENDING_CREATION", node="a"),
-        RayActor("3", "again", "verl", "Engine", "RESTARTING", node="a", pid=12),
+        RayActor("1", "building", namespace="verl", class_name="Engine", state="PENDING_CREATION", node="a", pid=11),
+        RayActor("2", "waiting", namespace="verl", class_name="Engine", state="PENDING_CREATION", node="a"),
+        RayActor("3", "again", namespace="verl", class_name="Engine", state="RESTARTING", node="a", pid=12),
     )
     assert [one.title for one in actor_facts(actors, (), {"a": 0}, {})] == ["building"]
 
@@ -113,9 +132,9 @@ def test_a_worker_that_runs_a_task_tells_its_group_and_its_part() -> None:
 
 def test_an_actor_tells_the_placement_group_and_the_bundle_it_is_in() -> None:
     actors = (
-        RayActor("1", "w", "verl", node="a", pid=12, group="h", slots={0: 5000}, bundles={0: 3}),
-        RayActor("2", "x", "verl", node="a", pid=13, group="i" * 56),
-        RayActor("3", "y", "verl", node="a", pid=14),
+        RayActor("1", "w", namespace="verl", node="a", pid=12, group="h", slots={0: 0.5}, bundles={0: 3}),
+        RayActor("2", "x", namespace="verl", node="a", pid=13, group="i" * 56),
+        RayActor("3", "y", namespace="verl", node="a", pid=14),
     )
     groups = (RayGroup("h", "ppo", "verl"), RayGroup("i" * 56, "", "verl"))
     named, unnamed, outside = actor_facts(actors, groups, {"a": 0}, {})
@@ -132,7 +151,7 @@ def test_which_bundle_has_a_gpu_stands_in_the_name_of_the_resource() -> None:
         resource = row.resource_mapping.add(name=name)
         resource.resource_ids.add(index=slot, quantity=0.25)
     found = read_actor(row, Environments())
-    assert (found.slots, found.bundles) == ({2: 2500}, {2: 5})
+    assert (found.slots, found.bundles) == ({2: 0.25}, {2: 5})
 
 
 def test_words_of_a_list_are_places_in_the_list_that_ray_was_started_with() -> None:
@@ -145,8 +164,8 @@ def test_words_of_a_list_are_places_in_the_list_that_ray_was_started_with() -> N
 def test_groups_with_their_bundles_on_ranks_of_nodes() -> None:
     groups = (
         RayGroup("g", "ppo", "placetui", bundles=(RayBundle("a", {"GPU": 1, "CPU": 2}), RayBundle("", {"CPU": 1}))),
-        RayGroup("h", "", "verl", "PENDING", "NO_RESOURCES"),
-        RayGroup("i", "old", "verl", "REMOVED"),
+        RayGroup("h", "", "verl", state="PENDING", scheduling="NO_RESOURCES"),
+        RayGroup("i", "old", "verl", state="REMOVED"),
     )
     ours, waiting = group_states(groups, {"a": 3})
     assert (ours.name, ours.state, ours.reason) == ("ppo", "created", "")
@@ -155,7 +174,7 @@ def test_groups_with_their_bundles_on_ranks_of_nodes() -> None:
 
 
 def test_ranks_are_those_of_the_record() -> None:
-    actors = (RayActor("1", "ppo/actor:0", "placetui", node="a", pid=11),)
+    actors = (RayActor("1", "ppo/actor:0", namespace="placetui", node="a", pid=11),)
     seen = Seen(Tables((node("a"),), actors), record("a", groups={"actor": 2}))
     alive, dead = rank_states(seen)["actor"]
     assert (alive.state, alive.node, alive.pid) == ("alive", 0, 11)
@@ -174,11 +193,11 @@ def test_a_rank_that_nobody_launches_says_why_it_is_pending() -> None:
     nothing = Tables((node("a"),))
     assert reasons(Seen(nothing, launching, 130.0)) == {("pending", None)}
     assert reasons(Seen(nothing, launching, 200.0)) == {("pending", ended)}
-    there = replace(nothing, groups=(group, RayGroup("h", "ppo", "placetui", "REMOVED", abandoned=True)))
+    there = replace(nothing, groups=(group, RayGroup("h", "ppo", "placetui", state="REMOVED", abandoned=True)))
     assert reasons(Seen(there, launching, 9999.0)) == {("pending", None)}
     left = replace(nothing, groups=(replace(group, abandoned=True), RayGroup("i", "ppo", "verl")))
     assert reasons(Seen(left, launching, 101.0)) == {("pending", ended)}
     # It was complete: one rank is being made anew, the other one is dead.
-    again = RayActor("1", "ppo/actor:0", "placetui", "Shell", "PENDING_CREATION")
+    again = RayActor("1", "ppo/actor:0", namespace="placetui", class_name="Shell", state="PENDING_CREATION")
     ready = Seen(Tables((node("a"),), (again,)), record("a", groups={"actor": 2}))
     assert reasons(ready) == {("pending", "its process has not started yet"), ("dead", "it is no longer there")}

@@ -121,7 +121,9 @@ async def test_a_job_with_other_components_is_one_sentence(desk: Desk) -> None:
 
 
 async def test_a_launch_from_another_terminal_is_followed_and_its_ranks_can_be_restarted(desk: Desk) -> None:
-    ranks = [RayActor(f"{n:02}", f"conf/actor:{n}", "placetui", job="01", node="n", pid=n + 1) for n in range(2)]
+    ranks = [
+        RayActor(f"{n:02}", f"conf/actor:{n}", namespace="placetui", job="01", node="n", pid=n + 1) for n in range(2)
+    ]
     head = FakeHead(*ranks)
     record = Record("conf", "conf.yaml", 1.0, groups={"actor": 2}, ray_job="01", owner="ann@desk")
     records.create(head, record)

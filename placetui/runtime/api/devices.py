@@ -120,9 +120,7 @@ class Reservations:
 
     def _with_ours(self, tables: Tables) -> Tables:
         """Ray tells which GPU an actor holds, not which a group does: a rank of two GPUs stands in one of them."""
-        ours: Iterable[RayActor] = (
-            RayActor(id="", node=node, slots={position: SHARE_UNITS}) for node, position in self._held
-        )
+        ours: Iterable[RayActor] = (RayActor(id="", node=node, slots={position: 1.0}) for node, position in self._held)
         return replace(tables, actors=(*tables.actors, *ours))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from placetui.frameworks.cluster_facts import ActorSeen, BundleSeen, GroupSeen
 from placetui.placement.placements import AcceleratorType
 from placetui.placement.plan import SHARE_UNITS
 from placetui.placement.topology import Node
@@ -83,41 +84,11 @@ class RayNode:
 
 
 @dataclass(frozen=True, slots=True)
-class RayActor:
-    """An actor, dead ones too."""
-
-    id: str
-    name: str = ""
-    namespace: str = ""
-    kind: str = ""
-    """Its class."""
-
-    state: str = "ALIVE"
-    """`DEPENDENCIES_UNREADY`, `PENDING_CREATION`, `ALIVE`, `RESTARTING` or `DEAD`."""
-
-    reason: str = ""
-    """Why it is dead or restarting."""
-
-    node: str = ""
-    """Id of its node; empty while it has none."""
-
-    pid: int = 0
-    group: str = ""
-    """Id of its placement group."""
-
-    slots: Mapping[int, int] = field(default_factory=dict)
-    """Which part of which GPU of its node it holds: slot to 1/10000."""
+class RayActor(ActorSeen):
+    """An actor with what its framework need not know."""
 
     bundles: Mapping[int, int] = field(default_factory=dict)
-    """Of those in its placement group, the bundle that each is in."""
-
-    required: Mapping[str, float] = field(default_factory=dict)
-    restarts: int = 0
-    job: str = ""
-    """Ray's number of the driver that made it."""
-
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """What its environment says about where it belongs; nothing else of it."""
+    """Of its slots in a placement group, the bundle that each is in."""
 
     max_restarts: int = 0
     """-1: unlimited."""
@@ -131,22 +102,13 @@ class RayActor:
     since: float = 0.0
     """When its state changed last, in seconds since the epoch."""
 
-    started: float = 0.0
-    """When it was started first, in seconds since the epoch; 0 if it was not yet."""
-
-    ended: float = 0.0
-    """When it died for good; 0 if it did not."""
-
-    cause: str = ""
-    """Why, in a word of Ray's: `WORKER_DIED`, `OWNER_DIED`, `RAY_KILL`, or the kind of its failure."""
-
     detached: bool = False
     """Whether it outlives its driver."""
 
     @property
     def title(self) -> str:
         """What to call it."""
-        return self.name or self.kind or self.id[:12]
+        return self.name or self.class_name or self.id[:12]
 
     @property
     def created(self) -> float | None:
@@ -171,7 +133,7 @@ class RayWorker:
     group: str = ""
     """Id of the placement group that its task is in."""
 
-    slots: Mapping[int, int] = field(default_factory=dict)
+    slots: Mapping[int, float] = field(default_factory=dict)
     """As of an actor; and so are the bundles."""
 
     bundles: Mapping[int, int] = field(default_factory=dict)
@@ -183,38 +145,24 @@ class RayWorker:
 
 
 @dataclass(frozen=True, slots=True)
-class RayBundle:
+class RayBundle(BundleSeen):
     """A bundle of a group."""
 
-    node: str
-    """Id of its node; empty while it has none."""
-
-    resources: Mapping[str, float]
     labels: Mapping[str, str] = field(default_factory=dict)
     """Ray's label selector."""
 
 
 @dataclass(frozen=True, slots=True)
-class RayGroup:
-    """A placement group, removed ones too."""
+class RayGroup(GroupSeen):
+    """A placement group, removed ones too: `PENDING`, `PREPARED`, `CREATED`, `RESCHEDULING` or `REMOVED`."""
 
-    id: str
-    name: str = ""
-    namespace: str = ""
-    state: str = "CREATED"
-    """`PENDING`, `PREPARED`, `CREATED`, `RESCHEDULING` or `REMOVED`."""
-
+    bundles: tuple[RayBundle, ...] = ()
     scheduling: str = ""
     """Why it waits: `NO_RESOURCES`, `INFEASIBLE` …"""
 
-    bundles: tuple[RayBundle, ...] = ()
     abandoned: bool = False
     """Whether the program that made it has ended."""
 
-    job: str = ""
-    """Ray's number of that program."""
-
-    strategy: str = ""
     requested: float = 0.0
     """When Ray was asked for it, in seconds since the epoch; 0 if it does not say."""
 

@@ -14,7 +14,7 @@ from placetui.frameworks.entrypoint import split_command
 from placetui.frameworks.recognition import environment_read
 from placetui.masking import mask_secrets, mask_words
 from placetui.runtime.errors import explain
-from placetui.runtime.gcs.model import DEVICES, RayActor, RayBundle, RayGroup, RayNode, RayWorker, to_units
+from placetui.runtime.gcs.model import DEVICES, RayActor, RayBundle, RayGroup, RayNode, RayWorker
 
 _GPU_IN_GROUP = re.compile(rf"(?:{'|'.join(DEVICES)})_group_(\d+)_[0-9a-f]+$")
 _IN_GROUP = re.compile(r"\w+_group_(?:\d+_)?([0-9a-f]+)$")
@@ -55,7 +55,7 @@ def read_actor(row: Any, environments: Environments) -> RayActor:
         id=row.actor_id.hex(),
         name=row.name,
         namespace=row.ray_namespace,
-        kind=row.class_name,
+        class_name=row.class_name,
         state=row.DESCRIPTOR.fields_by_name["state"].enum_type.values_by_number[row.state].name,
         reason=_death(row),
         node=_id(node),
@@ -66,7 +66,7 @@ def read_actor(row: Any, environments: Environments) -> RayActor:
         required=dict(row.required_resources),
         restarts=row.num_restarts,
         job=row.job_id.hex(),
-        variables=environments.of(row),
+        environment=environments.of(row),
         max_restarts=row.max_restarts,
         worker=_id(row.address.worker_id),
         labels=dict(getattr(row, "label_selector", {})),
@@ -103,15 +103,15 @@ def join_address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _gpus(parts: Iterable[tuple[str, int, float]]) -> tuple[dict[int, int], dict[int, int]]:
+def _gpus(parts: Iterable[tuple[str, int, float]]) -> tuple[dict[int, float], dict[int, int]]:
     """Parts of GPUs and bundles by slot, of resources as Ray names them."""
-    slots: dict[int, int] = {}
+    slots: dict[int, float] = {}
     bundles: dict[int, int] = {}
     for name, slot, quantity in parts:
         # In a group both `GPU_group_3_…` and `GPU_group_…` are listed: count one of them.
         in_group = _GPU_IN_GROUP.match(name)
         if name in DEVICES or in_group:
-            slots[slot] = slots.get(slot, 0) + to_units(quantity)
+            slots[slot] = slots.get(slot, 0.0) + quantity
             if in_group:
                 bundles[slot] = int(in_group[1])
     return slots, bundles

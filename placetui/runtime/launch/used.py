@@ -107,7 +107,7 @@ class UseCheck:
         slots = reading.slots if reading else GpuOrder(node.gpus)
         bare = bare_node(ShownNode(rank, node), "")
         sample: NodeSample = reading.node if reading and reading.node.devices else bare
-        ours = {actor.id for actor in actors if actor.kind == RankActor.__name__}
+        ours = {actor.id for actor in actors if actor.class_name == RankActor.__name__}
         known = [
             _recognised(fact, *seen[fact.id], slots)
             if fact.id in seen

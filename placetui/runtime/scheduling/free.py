@@ -50,7 +50,7 @@ def _devices(node: RayNode, resource: str, total: int, free: int, held: _Held) -
             if actor.group:
                 slot_of[actor.group, actor.bundles.get(slot, -1)] = slot
             elif slot < len(devices):
-                devices[slot] -= part
+                devices[slot] -= to_units(part)
     for group, index, bundle in held.bundles.get(node.id, ()):
         amount = to_units(bundle.resources.get(resource, 0))
         slot = slot_of.get((group, index), len(devices))

@@ -125,7 +125,7 @@ def left_actors(picture: ClusterPicture) -> Iterator[Note]:
         if actor.job in ended and actor.namespace != NAMESPACE and actor.state in ("ALIVE", "RESTARTING"):
             by_job.setdefault(actor.job, []).append(actor)
     for job, actors in by_job.items():
-        kinds = listing(dict.fromkeys(one.kind.rpartition(".")[2] or one.title for one in actors), 3)
+        kinds = listing(dict.fromkeys(one.class_name.rpartition(".")[2] or one.title for one in actors), 3)
         named = next((one for one in actors if one.name), None)
         get = f"ray.get_actor({named.name!r}, {named.namespace!r})" if named else "the actor"
         yield Note(

@@ -6,10 +6,9 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from placetui.frameworks.cluster_facts import ActorSeen, BundleSeen, ClusterFacts, GroupSeen, NodeSeen, RayJobSeen
-from placetui.placement.plan import SHARE_UNITS
+from placetui.frameworks.cluster_facts import ClusterFacts, NodeSeen, RayJobSeen
 from placetui.runtime.gcs.driver import is_here
-from placetui.runtime.gcs.model import RayActor, RayGroup, RayNode, Tables
+from placetui.runtime.gcs.model import Tables
 from placetui.runtime.remote.rank_actor import RankActor
 
 
@@ -18,44 +17,15 @@ def cluster_facts(
 ) -> ClusterFacts:
     """What the tables say; `gpu_ids` by node id, the physical ids in Ray's order, where they are known."""
     return ClusterFacts(
-        nodes=tuple(_node(node, (gpu_ids or {}).get(node.id, ())) for node in tables.nodes),
+        nodes=tuple(
+            NodeSeen(node.id, node.ip, node.gpus, node.labels, (gpu_ids or {}).get(node.id, ()))
+            for node in tables.nodes
+        ),
         # Ranks of our own are known by their records; their environment reads like RLinf's.
-        actors=tuple(actor_seen(actor) for actor in tables.actors if actor.kind != RankActor.__name__),
-        groups=tuple(map(_group, tables.groups)),
+        actors=tuple(actor for actor in tables.actors if actor.class_name != RankActor.__name__),
+        groups=tables.groups,
         jobs=tuple(jobs),
     )
-
-
-def _node(node: RayNode, gpu_ids: tuple[int, ...]) -> NodeSeen:
-    return NodeSeen(node.id, node.ip, node.gpus, node.labels, gpu_ids)
-
-
-def actor_seen(actor: RayActor) -> ActorSeen:
-    """A row of the actors' table."""
-    return ActorSeen(
-        id=actor.id,
-        name=actor.name,
-        class_name=actor.kind,
-        namespace=actor.namespace,
-        job=actor.job,
-        node=actor.node,
-        pid=actor.pid,
-        state=actor.state,
-        reason=actor.reason,
-        cause=actor.cause,
-        restarts=actor.restarts,
-        started=actor.started,
-        ended=actor.ended,
-        group=actor.group,
-        required=actor.required,
-        slots={slot: units / SHARE_UNITS for slot, units in actor.slots.items()},
-        environment=actor.variables,
-    )
-
-
-def _group(group: RayGroup) -> GroupSeen:
-    bundles = tuple(BundleSeen(bundle.node, bundle.resources) for bundle in group.bundles)
-    return GroupSeen(group.id, group.name, group.namespace, group.job, group.state, group.strategy, bundles)
 
 
 def with_user(job: RayJobSeen) -> RayJobSeen:

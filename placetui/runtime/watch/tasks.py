@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 from placetui.observe.attribution import ActorFact, NodeFacts, ProcessFact
 from placetui.placement.environment import NAMESPACE
-from placetui.placement.plan import SHARE_UNITS
 from placetui.runtime.gcs.client import workers_of
 from placetui.runtime.gcs.model import RayGroup, RayNode, RayWorker
 from placetui.runtime.watch.latest import Latest
@@ -122,7 +121,7 @@ def _task(fact: ProcessFact, worker: RayWorker, node: int, group: RayGroup | Non
         pid=worker.pid,
         name="Ray worker without a task" if name == _IDLE else f"Ray task {name}",
         job=worker.job,
-        reserved={slot: units / SHARE_UNITS for slot, units in worker.slots.items()},
+        reserved=worker.slots,
         group=group.name if group and group.namespace == NAMESPACE else None,
         began=fact.started,
         placement_group=group.title if group else None,

@@ -16,7 +16,6 @@ from placetui.observe.following import STATES, PlanOutline
 from placetui.observe.following import rank_states as job_rank_states
 from placetui.observe.model import BundleState, GroupState, NodeSample, NodeState, RankState
 from placetui.placement.environment import NAMESPACE
-from placetui.placement.plan import SHARE_UNITS
 from placetui.runtime.errors import NotPossible
 from placetui.runtime.gcs.driver import is_here
 from placetui.runtime.gcs.model import NODE_RANK, RayActor, RayGroup, RayNode, Tables
@@ -262,7 +261,7 @@ def _fact(
     seen: tuple[RecognisedJob, RankSeen] | None,
 ) -> ActorFact:
     name = _RANK.fullmatch(actor.name) if actor.namespace == NAMESPACE else None
-    words = next((actor.variables[one] for one in NAMES_DEVICES if one in actor.variables), "")
+    words = next((actor.environment[one] for one in NAMES_DEVICES if one in actor.environment), "")
     index = shown.by_position() if shown is not None else {}
     claimed = tuple(index.get(place, place) for place in slots.meant(words)) if slots and words else ()
     if seen is not None:
@@ -273,12 +272,12 @@ def _fact(
         node=node,
         pid=0 if actor.state == "DEAD" else actor.pid,
         name=actor.name,
-        class_name=actor.kind,
+        class_name=actor.class_name,
         namespace=actor.namespace,
         job=name[1] if name else actor.job,
         component=name[2] if name else None,
         rank=int(name[3]) if name else None,
-        reserved={index.get(slot, slot): units / SHARE_UNITS for slot, units in actor.slots.items()},
+        reserved={index.get(slot, slot): share for slot, share in actor.slots.items()},
         claimed=claimed,
         group=group.name if group and group.namespace == NAMESPACE else None,
         created=actor.created,
