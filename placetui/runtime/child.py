@@ -23,7 +23,7 @@ from placetui.runtime.jobs.rank import describe
 from placetui.runtime.jobs.restart import kill, restart
 from placetui.runtime.jobs.stack import stack
 from placetui.runtime.jobs.state import find_all_jobs, with_silent_nodes
-from placetui.runtime.jobs.stop_foreign import stop_any
+from placetui.runtime.jobs.stop import stop_any
 from placetui.runtime.jobs.submissions import submit
 from placetui.runtime.launch.up import up
 from placetui.runtime.policy import DEFAULT, OUTAGE_VARIABLE

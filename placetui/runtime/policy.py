@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from placetui.bridge.work import Work
-from placetui.runtime.errors import NotPossible
+from placetui.runtime.errors import ClusterError, NotPossible, explain
 
 T = TypeVar("T")
 
@@ -147,6 +147,15 @@ class Deadline:
                 tell_at = time.monotonic() + self.policy.narrate
             # One that waits by itself for what it looks at needs no pause.
             time.sleep(max(0.0, looked_at + self.policy.poll - time.monotonic()))
+
+    def result(self, ray: Any, reference: Any, waiting_for: str, failure: str) -> Any:
+        """One of Ray's results, as soon as it is there; `failure` begins the sentence if it is an exception."""
+        for _ in self.gather(ray, {reference: None}, lambda _: waiting_for):
+            break
+        try:
+            return ray.get(reference)
+        except Exception as problem:
+            raise ClusterError(f"{failure}: {explain(problem)}") from problem
 
     def gather(
         self,

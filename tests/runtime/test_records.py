@@ -16,8 +16,7 @@ from placetui.runtime.gcs.model import RayActor, RayGroup, RayNode
 from placetui.runtime.jobs import records
 from placetui.runtime.jobs.records import READY, RECORDS, Record
 from placetui.runtime.jobs.state import find_all_jobs, find_job
-from placetui.runtime.jobs.stop import stop
-from placetui.runtime.jobs.stop_foreign import stop_any
+from placetui.runtime.jobs.stop import stop, stop_any
 from placetui.runtime.policy import Policy
 from tests.runtime.fake_head import FakeHead
 

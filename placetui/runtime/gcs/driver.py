@@ -16,6 +16,7 @@ from typing import Any
 
 from placetui.observe.operations import INSTALL_RAY
 from placetui.placement.environment import NAMESPACE
+from placetui.runtime import remote
 from placetui.runtime.errors import ClusterError, NotReady, explain
 from placetui.runtime.gcs.client import Head, unready
 from placetui.runtime.gcs.model import RayNode
@@ -154,6 +155,19 @@ def ship_by_value(*modules: Any) -> None:
         register = inner.register_pickle_by_value
     for module in modules:
         register(module)
+
+
+def node_task(ray: Any, function: Callable[..., Any], *, retries: int = 0) -> Any:
+    """A function of `remote` as a task that takes nothing; called with `tied_to`, it runs on a certain node."""
+    ship_by_value(remote)
+    return ray.remote(num_cpus=0, max_retries=retries)(function)
+
+
+def tied_to(node: str) -> dict[str, Any]:
+    """Options of what runs on the node with that id, and nowhere else."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False)}
 
 
 class _Nothing(list[str]):

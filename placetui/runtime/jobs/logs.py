@@ -10,16 +10,15 @@ from typing import Any
 from placetui.bridge.work import Work
 from placetui.observe.model import RankState
 from placetui.placement.wording import listing
-from placetui.runtime import remote
 from placetui.runtime.errors import ClusterError, NotPossible, explain
 from placetui.runtime.gcs.client import Head
-from placetui.runtime.gcs.driver import driver, ship_by_value
+from placetui.runtime.gcs.driver import driver, node_task, tied_to
 from placetui.runtime.gcs.guard import guarded
 from placetui.runtime.gcs.model import RayActor
 from placetui.runtime.jobs.foreign import look_again
 from placetui.runtime.jobs.rank import RankTarget, asked_job, current, size_of, target_of
 from placetui.runtime.jobs.state import NODE_LOST, JobStatus
-from placetui.runtime.jobs.stop_foreign import driver_node
+from placetui.runtime.jobs.stop import driver_node
 from placetui.runtime.policy import Deadline
 from placetui.runtime.remote import log_files
 
@@ -184,18 +183,14 @@ class _Reader:
         self, ray: Any, streams: Sequence[_Stream], lines: int, rest: bool
     ) -> list[tuple[_Stream, Mapping[str, Any] | None]]:
         """What a task on each node reads there, in the order of the streams."""
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        ship_by_value(remote)
-        task = ray.remote(num_cpus=0, max_retries=0)(log_files.read_all)
+        task = node_task(ray, log_files.read_all)
         by_node: dict[str, list[int]] = {}
         for number, one in enumerate(streams):
             by_node.setdefault(one.actor.node, []).append(number)
         asked = {}
         for node, numbers in by_node.items():
             wanted = [(self._files(streams[k]), streams[k].places) for k in numbers]
-            strategy = NodeAffinitySchedulingStrategy(node, soft=False)
-            asked[task.options(scheduling_strategy=strategy).remote(wanted, lines, rest, self._pattern)] = numbers
+            asked[task.options(**tied_to(node)).remote(wanted, lines, rest, self._pattern)] = numbers
         deadline = Deadline(self._work, self._head.policy.read_log, hint="is its node still there?")
         answers: dict[int, Mapping[str, Any] | None] = {}
         for numbers, reference in deadline.gather(ray, asked, lambda left: f"{self._names(streams, left)}: no log"):

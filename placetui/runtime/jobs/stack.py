@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from placetui.bridge.work import Work
-from placetui.runtime import remote
-from placetui.runtime.errors import ClusterError, NotPossible, explain
+from placetui.runtime.errors import NotPossible
 from placetui.runtime.gcs.client import Head
-from placetui.runtime.gcs.driver import driver, ship_by_value
+from placetui.runtime.gcs.driver import driver, node_task, tied_to
 from placetui.runtime.gcs.guard import guarded
 from placetui.runtime.jobs.rank import RankTarget, asked_job, target_of
 from placetui.runtime.policy import Deadline
@@ -26,21 +25,16 @@ def stack(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
 
 
 def _read(head: Head, target: RankTarget, work: Work) -> Mapping[str, Any]:
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
     assert target.actor
-    ship_by_value(remote)
     with driver(head, head.nodes()) as ray:
-        strategy = NodeAffinitySchedulingStrategy(target.actor.node, soft=False)
-        task = ray.remote(num_cpus=0, max_retries=0)(stacks.read_stacks).options(scheduling_strategy=strategy)
-        reference = task.remote(target.actor.pid)
+        task = node_task(ray, stacks.read_stacks).options(**tied_to(target.actor.node))
         deadline = Deadline(work, head.policy.read_log, hint="is its node still there?")
-        for _ in deadline.gather(ray, {reference: None}, lambda _: f"the node of {target} does not answer"):
-            break
-        try:
-            found: Mapping[str, Any] = ray.get(reference)
-        except Exception as problem:
-            raise ClusterError(f"the stacks of {target} cannot be read: {explain(problem)}") from problem
+        found: Mapping[str, Any] = deadline.result(
+            ray,
+            task.remote(target.actor.pid),
+            f"the node of {target} does not answer",
+            f"the stacks of {target} cannot be read",
+        )
     if "problem" in found:
         raise NotPossible(
             f"the stacks of {target} cannot be read: {found['problem']}",

@@ -7,7 +7,7 @@ from typing import Any
 
 from placetui.runtime import remote
 from placetui.runtime.errors import ClusterError, explain
-from placetui.runtime.gcs.driver import ship_by_value
+from placetui.runtime.gcs.driver import node_task, ship_by_value, tied_to
 from placetui.runtime.gcs.model import NODE_RANK, RayNode
 from placetui.runtime.jobs.rank_spec import share_of
 from placetui.runtime.launch.demand import Demand
@@ -21,15 +21,7 @@ PROBE_SHARE = 0.001
 
 
 def probe(ray: Any, group: Any, nodes: Sequence[Any], deadline: Deadline, device: str = "GPU") -> list[Probed]:
-    """Ask every bundle.
-
-    Args:
-        ray: Connected.
-        group: A placement group that stands.
-        nodes: For each bundle, something that is equal for bundles of one node.
-        deadline: How long.
-        device: Ray's name for what is in the bundles.
-    """
+    """Ask every bundle of a placement group; `nodes` has for each something that is equal on one node."""
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
     ship_by_value(remote)
@@ -47,10 +39,12 @@ def probe(ray: Any, group: Any, nodes: Sequence[Any], deadline: Deadline, device
     found: list[Probed] = []
     waiting = {submit(node): node for node in chains}
     while waiting:
-        node, reference = next(deadline.gather(ray, waiting, _waiting_for))
+        node, reference = next(
+            deadline.gather(ray, waiting, lambda left: f"the probe has no answer from {len(left)} nodes")
+        )
         del waiting[reference]
         bundle = chains[node].pop(0)
-        found.append(_probed(bundle, _answer(ray, reference, f"bundle {bundle} cannot be probed")))
+        found.append(Probed(bundle, **_answer(ray, reference, f"bundle {bundle} cannot be probed")))
         if chains[node]:
             waiting[submit(node)] = node
     return found
@@ -84,27 +78,11 @@ def ask_nodes(
     *,
     tolerate: bool = False,
 ) -> dict[str, Any]:
-    """By node id, what a small task says there.
-
-    Args:
-        ray: Connected.
-        task: A function, which is shipped by value.
-        arguments: Of the task on a node.
-        nodes: Where to ask.
-        deadline: How long.
-        what: They are asked for, in words.
-        tolerate: Leave out nodes on which it fails.
-    """
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
+    """By node id, what a small task says there; with `tolerate`, without the nodes on which it fails."""
     if not nodes:
         return {}
-    ship_by_value(remote)
-    shipped = ray.remote(num_cpus=0, max_retries=1)(task)
-    asked = {}
-    for node in nodes:
-        strategy = NodeAffinitySchedulingStrategy(node.id, soft=False)
-        asked[shipped.options(scheduling_strategy=strategy).remote(*arguments(node))] = node
+    shipped = node_task(ray, task, retries=1)
+    asked = {shipped.options(**tied_to(node.id)).remote(*arguments(node)): node for node in nodes}
     found = {}
     for node, reference in deadline.gather(ray, asked, lambda left: f"{what} of {', '.join(n.ip for n in left)}"):
         try:
@@ -120,14 +98,3 @@ def _answer(ray: Any, reference: Any, failure: str) -> Any:
         return ray.get(reference)
     except Exception as problem:
         raise ClusterError(f"{failure}: {explain(problem)}") from problem
-
-
-def _waiting_for(left: list[Any]) -> str:
-    return f"the probe has no answer from {len(left)} nodes"
-
-
-def _probed(bundle: int, answer: dict[str, Any]) -> Probed:
-    visible = answer["visible"]
-    return Probed(
-        bundle, answer["node"], answer["gpu"], answer["position"], None if visible is None else tuple(visible)
-    )

@@ -153,12 +153,11 @@ class Launcher:
                 raise failure.error(needs.component, needs.rank)
             self._report(needs.component, needs.rank, "alive")
 
-    def _outcome(self, needs: RankNeeds, reference: Any) -> Mapping[str, Any]:
+    def _outcome(self, needs: RankNeeds, reference: Any) -> Any:
         try:
-            outcome: Mapping[str, Any] = self._ray.get(reference)
+            return self._ray.get(reference)
         except Exception as problem:
             raise RankFailure.of(problem).error(needs.component, needs.rank) from problem
-        return outcome
 
     def _making(self, needs: RankNeeds) -> RankSpec:
         setting = self._setting
@@ -257,16 +256,10 @@ class Launcher:
                 finder = self._actors[needs.component, needs.rank].find_ports
                 asked[finder.remote(sizes.pop(needs.node))] = needs
         ports = {
-            needs.node: self._found_ports(needs, reference)
+            needs.node: self._outcome(needs, reference)
             for needs, reference in self._deadline.gather(self._ray, asked, lambda left: f"ports of {_names(left)}")
         }
         return engine_arguments(parts, [node.ip for node in self._setting.nodes], ports, dp_size)
-
-    def _found_ports(self, needs: RankNeeds, reference: Any) -> list[int]:
-        try:
-            return list(self._ray.get(reference))
-        except Exception as problem:
-            raise RankFailure.of(problem).error(needs.component, needs.rank) from problem
 
     def _describe(self, needs: RankNeeds, engines: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
         greeting = self._greetings[needs.component, needs.rank]

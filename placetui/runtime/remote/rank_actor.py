@@ -336,7 +336,12 @@ def probe() -> dict[str, Any]:
     visible, slot = visible_gpus(), gpu_slot()
     if slot is None:
         slot = visible.index(ids[0]) if visible and ids[0] in visible else int(ids[0])
-    return {"node": ray.get_runtime_context().get_node_id(), "gpu": ids[0], "position": slot, "visible": visible}
+    return {
+        "node": ray.get_runtime_context().get_node_id(),
+        "gpu": ids[0],
+        "position": slot,
+        "visible": visible and tuple(visible),
+    }
 
 
 def read_variable(name: str) -> str | None:

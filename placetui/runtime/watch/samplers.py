@@ -26,7 +26,7 @@ from placetui.observe.model import NodeSample
 from placetui.runtime import remote
 from placetui.runtime.errors import ClusterError
 from placetui.runtime.gcs.client import Head
-from placetui.runtime.gcs.driver import driver, ship_by_value
+from placetui.runtime.gcs.driver import driver, ship_by_value, tied_to
 from placetui.runtime.gcs.model import NODE_RANK, RayNode, Tables
 from placetui.runtime.remote.sampler import ORPHANED, PlacetuiSampler
 from placetui.runtime.watch.latest import Latest
@@ -298,8 +298,6 @@ class Samplers:
         self.identities = {name: known for name, known in self.identities.items() if name in alive}
 
     def _make(self, sampler: Any) -> None:
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
         now = self._clock()
         # Those that take long are not waited for: their nodes may be the ones that hang.
         starting = sum(
@@ -319,7 +317,7 @@ class Samplers:
                 "num_cpus": 0,
                 "num_gpus": 0,
                 "max_restarts": 0,
-                "scheduling_strategy": NodeAffinitySchedulingStrategy(name, soft=False),
+                **tied_to(name),
             }
             one.actor = sampler.options(**options).remote(partial(NodeReader, one.node.gpus, NODE_RANK))
 
