@@ -294,7 +294,7 @@ def last_object(out: str) -> dict[str, Any]:
 
 def drivers(head: Head) -> int:
     """How many drivers were ever registered."""
-    return len(head._call("JobInfoGcsService", "GetAllJobInfo").job_info_list)
+    return len(head._call("GetAllJobInfo").job_info_list)
 
 
 def node(gpus: int, cpus: int = 16, **more: Any) -> dict[str, Any]:

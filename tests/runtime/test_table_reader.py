@@ -55,11 +55,11 @@ class Watched(FakeHead):
         self.dead += [replace(self.rank(number, "DEAD"), reason="exit code 1") for number in numbers]
 
     def groups(self) -> tuple[()]:
-        self._call("", "")
+        self._call("")
         return ()
 
     def available(self) -> dict[str, dict[str, float]]:
-        self._call("", "")
+        self._call("")
         return {}
 
 

@@ -18,7 +18,7 @@ from placetui.frameworks.cluster_facts import INTERNAL_NAMESPACES, RayJobSeen
 from placetui.observe.operations import INSTALL_RAY
 from placetui.placement.wording import listing
 from placetui.runtime.errors import ClusterLost, NotAllowed, NotReady, Silent, Unreachable, explain
-from placetui.runtime.gcs.interfaces import require
+from placetui.runtime.gcs.interfaces import CALLS, require
 from placetui.runtime.gcs.model import RayActor, RayGroup, RayNode, RayWorker, Tables
 from placetui.runtime.gcs.rows import (
     Environments,
@@ -37,6 +37,8 @@ LIVING = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "ALIVE", "RESTARTING")
 
 PLACED = ("ALIVE", "RESTARTING")
 """States of actors that hold resources of a node."""
+
+_SERVICES = {call.method: call.service for call in CALLS}
 
 NOT_FOUND = 17
 """Ray's own status code."""
@@ -98,7 +100,7 @@ class Head:
     def is_answering(self) -> bool:
         """Whether it answers now."""
         try:
-            self._call_once("InternalKVGcsService", "InternalKVGet", namespace=b"cluster", key=b"CLUSTER_METADATA")
+            self._call_once("InternalKVGet", namespace=b"cluster", key=b"CLUSTER_METADATA")
         except Unreachable:
             return False
         except ClusterLost:
@@ -122,7 +124,7 @@ class Head:
 
     def nodes(self) -> tuple[RayNode, ...]:
         """The nodes that are alive, in Ray's order."""
-        rows = self._call("NodeInfoGcsService", "GetAllNodeInfo").node_info_list
+        rows = self._call("GetAllNodeInfo").node_info_list
         self.rows += len(rows)
         return tuple(read_node(row) for row in rows if row.state == row.ALIVE)
 
@@ -135,7 +137,7 @@ class Head:
                 fields[name] = self._actor_states.values_by_name[value].number
             else:
                 fields[f"{name}_id" if name == "job" else "actor_id"] = bytes.fromhex(value)
-        rows = self._call("ActorInfoGcsService", "GetAllActorInfo", filters=fields).actor_table_data
+        rows = self._call("GetAllActorInfo", filters=fields).actor_table_data
         self.rows += len(rows)
         return tuple(read_actor(row, self._environments) for row in rows)
 
@@ -150,16 +152,13 @@ class Head:
 
     def variables_of(self, id: str, names: Collection[str]) -> dict[str, str]:
         """These variables of the environment that one of our own ranks was started with."""
-        number = bytes.fromhex(id)
-        rows = self._call("ActorInfoGcsService", "GetAllActorInfo", filters={"actor_id": number}).actor_table_data
+        rows = self._call("GetAllActorInfo", filters={"actor_id": bytes.fromhex(id)}).actor_table_data
         self.rows += len(rows)
         return {name: value for row in rows for name, value in read_variables(row, names).items()}
 
     def named_actor(self, name: str, namespace: str) -> RayActor | None:
         """The actor that has a name now; None if nobody has it."""
-        reply = self._call(
-            "ActorInfoGcsService", "GetNamedActorInfo", tolerate_missing=True, name=name, ray_namespace=namespace
-        )
+        reply = self._call("GetNamedActorInfo", tolerate_missing=True, name=name, ray_namespace=namespace)
         if reply is None or not reply.actor_table_data.actor_id:
             return None
         self.rows += 1
@@ -167,55 +166,39 @@ class Head:
 
     def actor_names(self, namespace: str) -> list[str]:
         """Names of a namespace that living actors have."""
-        reply = self._call("ActorInfoGcsService", "ListNamedActors", ray_namespace=namespace)
+        reply = self._call("ListNamedActors", ray_namespace=namespace)
         return [one.name for one in reply.named_actors_list]
 
     def jobs(self) -> tuple[RayJobSeen, ...]:
         """Drivers that the head still remembers, dead ones too, without Ray's own."""
         rows = self._call(
-            "JobInfoGcsService",
-            "GetAllJobInfo",
-            skip_submission_job_info_field=True,
-            skip_is_running_tasks_field=True,
+            "GetAllJobInfo", skip_submission_job_info_field=True, skip_is_running_tasks_field=True
         ).job_info_list
         self.rows += len(rows)
         return tuple(job for job in map(read_job, rows) if job.namespace not in INTERNAL_NAMESPACES)
 
     def groups(self) -> tuple[RayGroup, ...]:
         """All placement groups that the head still remembers."""
-        rows = self._call("PlacementGroupInfoGcsService", "GetAllPlacementGroup").placement_group_table_data
+        rows = self._call("GetAllPlacementGroup").placement_group_table_data
         self.rows += len(rows)
         return tuple(map(read_group, rows))
 
     def group(self, id: str) -> RayGroup | None:
         """One placement group; None if the head does not remember it."""
         number = bytes.fromhex(id)
-        return self._group(
-            self._call(
-                "PlacementGroupInfoGcsService", "GetPlacementGroup", tolerate_missing=True, placement_group_id=number
-            )
-        )
+        return self._group(self._call("GetPlacementGroup", tolerate_missing=True, placement_group_id=number))
 
     def named_group(self, name: str, namespace: str) -> RayGroup | None:
         """The placement group that has a name now."""
         return self._group(
-            self._call(
-                "PlacementGroupInfoGcsService",
-                "GetNamedPlacementGroup",
-                tolerate_missing=True,
-                name=name,
-                ray_namespace=namespace,
-            )
+            self._call("GetNamedPlacementGroup", tolerate_missing=True, name=name, ray_namespace=namespace)
         )
 
     def wait_for_group(self, id: str) -> bool:
         """Whether a placement group stands, after a moment at most: the head answers as soon as it does."""
         try:
             self._call_once(
-                "PlacementGroupInfoGcsService",
-                "WaitPlacementGroupUntilReady",
-                timeout=2 * self.policy.poll,
-                placement_group_id=bytes.fromhex(id),
+                "WaitPlacementGroupUntilReady", timeout=2 * self.policy.poll, placement_group_id=bytes.fromhex(id)
             )
         except Silent:
             return False
@@ -232,7 +215,7 @@ class Head:
 
     def available(self) -> dict[str, dict[str, float]]:
         """By node id, what nobody has reserved."""
-        reply = self._call("NodeResourceInfoGcsService", "GetAllAvailableResources")
+        reply = self._call("GetAllAvailableResources")
         return {row.node_id.hex(): dict(row.resources_available) for row in reply.resources_list}
 
     def tables(self) -> Tables:
@@ -243,14 +226,12 @@ class Head:
 
     def put(self, namespace: bytes, key: bytes, value: bytes, *, overwrite: bool) -> bool:
         """Store a value; False if there was one, which stays unless `overwrite`."""
-        reply = self._call(
-            "InternalKVGcsService", "InternalKVPut", namespace=namespace, key=key, value=value, overwrite=overwrite
-        )
+        reply = self._call("InternalKVPut", namespace=namespace, key=key, value=value, overwrite=overwrite)
         return bool(reply.added)
 
     def get(self, namespace: bytes, key: bytes) -> bytes | None:
         """A value; None if there is none."""
-        reply = self._call("InternalKVGcsService", "InternalKVGet", tolerate_missing=True, namespace=namespace, key=key)
+        reply = self._call("InternalKVGet", tolerate_missing=True, namespace=namespace, key=key)
         return bytes(reply.value) if reply is not None else None
 
     def get_all(self, namespace: bytes) -> dict[bytes, bytes]:
@@ -258,23 +239,22 @@ class Head:
         keys = self.keys(namespace)
         if not keys:
             return {}
-        reply = self._call("InternalKVGcsService", "InternalKVMultiGet", namespace=namespace, keys=keys)
+        reply = self._call("InternalKVMultiGet", namespace=namespace, keys=keys)
         return {bytes(one.key): bytes(one.value) for one in reply.results}
 
     def keys(self, namespace: bytes, prefix: bytes = b"") -> list[bytes]:
-        reply = self._call("InternalKVGcsService", "InternalKVKeys", namespace=namespace, prefix=prefix)
+        reply = self._call("InternalKVKeys", namespace=namespace, prefix=prefix)
         return list(reply.results)
 
     def delete(self, namespace: bytes, key: bytes, *, prefix: bool = False) -> None:
         """Remove a key, or every key that begins like this."""
-        self._call("InternalKVGcsService", "InternalKVDel", namespace=namespace, key=key, del_by_prefix=prefix)
+        self._call("InternalKVDel", namespace=namespace, key=key, del_by_prefix=prefix)
 
     # Ending things
 
     def kill_actor(self, actor: str, *, no_restart: bool = True) -> None:
         """End an actor, for good unless told otherwise; one that is gone already is fine."""
         self._call(
-            "ActorInfoGcsService",
             "KillActorViaGcs",
             tolerate_missing=True,
             actor_id=bytes.fromhex(actor),
@@ -284,12 +264,7 @@ class Head:
 
     def remove_group(self, group: str) -> None:
         """Remove a placement group; one that is gone already is fine."""
-        self._call(
-            "PlacementGroupInfoGcsService",
-            "RemovePlacementGroup",
-            tolerate_missing=True,
-            placement_group_id=bytes.fromhex(group),
-        )
+        self._call("RemovePlacementGroup", tolerate_missing=True, placement_group_id=bytes.fromhex(group))
 
     # Calls
 
@@ -297,12 +272,12 @@ class Head:
     def _actor_states(self) -> Any:
         return self._messages.GetAllActorInfoRequest.Filters.DESCRIPTOR.fields_by_name["state"].enum_type
 
-    def _call(self, service: str, method: str, **fields: Any) -> Any:
+    def _call(self, method: str, **fields: Any) -> Any:
         """Repeated, as Ray's own clients do it, as long as the head does not answer."""
         end, pause = time.monotonic() + self.outage, self.policy.poll
         while True:
             try:
-                return self._call_once(service, method, **fields)
+                return self._call_once(method, **fields)
             except Unreachable:
                 if time.monotonic() + pause > end:
                     raise
@@ -311,17 +286,11 @@ class Head:
             pause = min(2 * pause, 1.0)
 
     def _call_once(
-        self,
-        service: str,
-        method: str,
-        *,
-        tolerate_missing: bool = False,
-        timeout: float | None = None,
-        **fields: Any,
+        self, method: str, *, tolerate_missing: bool = False, timeout: float | None = None, **fields: Any
     ) -> Any:
         """The reply; None if what is requested is missing, and that is fine."""
         request = getattr(self._messages, f"{method}Request")(**fields)
-        stub = getattr(self._stubs, f"{service}Stub")(self._channel)
+        stub = getattr(self._stubs, f"{_SERVICES[method]}Stub")(self._channel)
         self.calls += 1
         try:
             reply = getattr(stub, method)(request, timeout=timeout or self.policy.call)
