@@ -27,23 +27,13 @@ from placetui.runtime.jobs.stop import stop_any
 from placetui.runtime.jobs.submissions import submit
 from placetui.runtime.launch.up import up
 from placetui.runtime.policy import DEFAULT, OUTAGE_VARIABLE
-from placetui.runtime.scheduling.pending import PendingLister
+from placetui.runtime.scheduling.pending import pending
 from placetui.runtime.scheduling.preflight import preflight_job
 from placetui.runtime.watch.observer import RayObserver
 
 
-class JobLister:
-    """Lists the jobs of clusters."""
-
-    def __init__(self) -> None:
-        self._head = LastHead()
-
-    def ps(self, body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
-        """All jobs of a cluster, from its tables alone."""
-        return self._head.ask(str(body["address"]), _list)
-
-
-def _list(head: Head) -> Mapping[str, Any]:
+def list_jobs(head: Head) -> Mapping[str, Any]:
+    """All jobs of a cluster, from its tables alone."""
     tables = Tables(head.nodes(), groups=head.groups())
     own = find_all_jobs(head, tables)
     others = find_foreign_jobs(head, tables, own={job.record.ray_job for job in own})
@@ -100,7 +90,7 @@ def _with_driver(job: Any) -> Any:
 
 JOBS = {
     "up": _with_driver(up),
-    "ps": _told(JobLister().ps),
+    "ps": _told(LastHead().answering(list_jobs)),
     "job": _told(describe),
     "down": _told(_with_driver(down)),
     "call": _told(_with_driver(call)),
@@ -110,7 +100,7 @@ JOBS = {
     "restart": _told(_with_driver(restart)),
     "preflight": _told(_with_driver(preflight_job)),
     "submit": _told(submit),
-    "pending": _told(PendingLister().pending),
+    "pending": _told(LastHead().answering(pending)),
     "versions": versions,
     "clusters": _told(_clusters),
 }

@@ -27,9 +27,6 @@ class Listed:
     parent: str | None = None
     """UUID of the GPU that an instance is part of."""
 
-    gpu_instance: int | None = None
-    compute_instance: int | None = None
-
 
 @dataclass(frozen=True, slots=True)
 class Visible:
@@ -74,27 +71,12 @@ def _meant(word: str, listed: Sequence[Listed]) -> tuple[Listed | None, str | No
     if word.isascii() and word.isdigit():
         matches = [device for device in listed if device.parent is None and device.index == int(word)]
         return (matches[0], None) if matches else (None, f"there is no GPU {word}")
-    if word.upper().startswith("MIG-GPU-"):
-        return _old_instance(word, listed)
     if word.upper().startswith(("GPU-", "MIG-")):
         matches = [device for device in listed if device.uuid.lower().startswith(word.lower())]
         if len(matches) == 1:
             return matches[0], None
         return None, f"{len(matches)} GPUs begin with {word}" if matches else f"there is no {word}"
     return None, f"`{word}` is neither a number nor a UUID"
-
-
-def _old_instance(word: str, listed: Sequence[Listed]) -> tuple[Listed | None, str | None]:
-    """`MIG-GPU-<uuid>/<gpu instance>/<compute instance>`, as drivers before 470 had it."""
-    uuid, _, numbers = word[len("MIG-") :].partition("/")
-    for device in listed:
-        named = (device.parent or "").lower() == uuid.lower() and numbers == (
-            f"{device.gpu_instance}/{device.compute_instance}"
-        )
-        # Those drivers call it so themselves.
-        if named or device.uuid.lower() == word.lower():
-            return device, None
-    return None, f"there is no {word}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,12 @@ import json, os, sys, time
 import ray
 from placetui.bridge.work import Work
 from placetui.runtime.gcs import client
+from placetui.runtime.gcs.address import LastHead
 from placetui.runtime.jobs.call import call
 from placetui.runtime.jobs.logs import logs
 from placetui.runtime.jobs.restart import kill, restart
 from placetui.runtime.launch.up import up
-from placetui.runtime.child import JOBS, JobLister
+from placetui.runtime.child import JOBS, list_jobs
 
 address, file = sys.argv[1:3]
 ray.init(address=address, log_to_driver=False)
@@ -59,7 +60,7 @@ def count(name, job, **body):
 
 rank = {"component": "actor", "rank": 1}
 count("up", up, text=open(file).read(), source=file)
-count("ps", JobLister().ps)
+count("ps", LastHead().answering(list_jobs))
 count("call", call, component="actor", method="save")
 count("logs", logs, **rank)
 count("restart", restart, **rank)

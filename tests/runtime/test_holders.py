@@ -9,9 +9,8 @@ from placetui.frameworks.cluster_facts import RayJobSeen
 from placetui.frameworks.scheduling import units
 from placetui.runtime.gcs.model import RayActor, RayBundle, RayGroup, RayNode, Tables
 from placetui.runtime.jobs.records import Record
-from placetui.runtime.scheduling.free import node_resources
-from placetui.runtime.scheduling.holders import Owners, holdings, waits
-from placetui.runtime.scheduling.picture import ClusterPicture, addable, node_titles
+from placetui.runtime.scheduling.pending import waits
+from placetui.runtime.scheduling.picture import ClusterPicture, Owners, addable, holdings, node_resources, node_titles
 from placetui.runtime.scheduling.preflight import left_actors
 
 NODE = RayNode("a" * 8, "10.0.0.1", "one", {"GPU": 4, "CPU": 16})

@@ -28,7 +28,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from placetui.frameworks.demand import BundleDemand, GroupDemand
 from placetui.frameworks.scheduling import schedule
 from placetui.runtime.gcs.client import Head
-from placetui.runtime.scheduling.free import node_resources
+from placetui.runtime.scheduling.picture import node_resources
 
 ray.init(address=os.environ["RAY_ADDRESS"], log_to_driver=False, logging_level="ERROR")
 head = Head(os.environ["RAY_ADDRESS"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,7 +18,6 @@ from placetui.placement.topology import Topology
 from placetui.runtime.api.cluster import join
 from placetui.runtime.api.devices import RANK_UNITS
 from placetui.runtime.api.session import DriverSession, within
-from placetui.runtime.api.shipping import ship_class
 from placetui.runtime.errors import NotPossible
 from placetui.runtime.gcs.driver import ship_by_value
 from placetui.runtime.gcs.model import RayNode
@@ -83,7 +84,7 @@ class WorkerGroup(RankGroup):
             )
         options = {"worker": self._made, "args": self._args, "kwargs": self._kwargs, "max_concurrency": max_concurrency}
         ship_by_value(worker)
-        ship_class(self._made)
+        _ship_class(self._made)
         session.names.add(name)
         try:
             self.handles = _start(session, nodes, _plan(cluster, name, placements, options), timeout)
@@ -185,3 +186,29 @@ def _end(session: DriverSession, name: str, handles: Sequence[Any]) -> None:
         with suppress(Exception):
             session.ray.kill(handle)
     session.reservations.release(name)
+
+
+def _ship_class(made: type) -> None:
+    """Send a class along as it is here, with those bases of it that are not installed either.
+
+    What is installed is there on every node. A class that cannot be sent, say for a lock in its module, is left to be
+    imported there.
+    """
+    from ray.cloudpickle import cloudpickle
+
+    inner: Any = cloudpickle
+    installed = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
+    modules = {sys.modules.get(base.__module__) for base in made.__mro__}
+    own = [one for one in modules if one and not _is_installed(one, installed)]
+    ship_by_value(*own)
+    try:
+        inner.dumps(made)
+    except Exception:
+        for module in own:
+            inner.unregister_pickle_by_value(module)
+
+
+def _is_installed(module: Any, places: tuple[str, ...]) -> bool:
+    path = getattr(module, "__file__", None)
+    # Without a file it is built in; `__main__` is sent by value anyway.
+    return path is None or module.__name__ == "__main__" or os.path.abspath(path).startswith(places)

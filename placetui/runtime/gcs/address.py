@@ -8,9 +8,10 @@ import ssl
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from placetui.bridge.work import Work
 from placetui.observe.operations import AUTO, LOCAL, NoAddress, split_address
 from placetui.placement.wording import listing
 from placetui.runtime.errors import ClusterError, ClusterLost, NoCluster, NotAllowed, NothingFound, NotReady, Silent
@@ -140,6 +141,12 @@ class LastHead:
             except ClusterError:
                 self.close()
                 raise
+
+    def answering(
+        self, question: Callable[[Head], Mapping[str, Any]]
+    ) -> Callable[[Mapping[str, Any], Work], Mapping[str, Any]]:
+        """The question as a job of the child: about the cluster that a request names."""
+        return lambda body, work: self.ask(str(body["address"]), question)
 
     def close(self) -> None:
         if self._head:

@@ -7,17 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from placetui.bridge.work import Work
 from placetui.frameworks.cluster_facts import RayJobSeen
 from placetui.frameworks.demand import ActorDemand, BundleDemand, GroupDemand
 from placetui.frameworks.preflight import amounts
 from placetui.frameworks.scheduling import Request, schedule
 from placetui.frameworks.shortage import Shortage, amount_text, explain_wait
 from placetui.placement.wording import listing
-from placetui.runtime.gcs.address import LastHead
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.model import RayActor, RayGroup, Tables, to_units
-from placetui.runtime.scheduling.holders import waits
 from placetui.runtime.scheduling.picture import ClusterPicture
 
 WAITING_GROUPS = ("PENDING", "RESCHEDULING")
@@ -54,21 +51,10 @@ class Waiting:
         }
 
 
-class PendingLister:
-    """Lists what waits on clusters."""
-
-    def __init__(self) -> None:
-        self._head = LastHead()
-
-    def pending(self, body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
-        """What waits on a cluster, from its tables alone."""
-        return self._head.ask(str(body["address"]), lambda head: {"address": head.address, **pending(head)})
-
-
 def pending(head: Head) -> dict[str, Any]:
     """As `placetui pending --json` prints it."""
     picture, found = find_waiting(head, Tables(head.nodes(), head.living_actors(), head.groups()))
-    return {"schema": 1, "waiting": [one.to_dict(picture) for one in found] if picture else []}
+    return {"address": head.address, "schema": 1, "waiting": [one.to_dict(picture) for one in found] if picture else []}
 
 
 def find_waiting(
@@ -86,6 +72,11 @@ def find_waiting(
     found = [waiting_group(one, picture) for one in groups]
     found += [_waiting_actor(one, by_id.get(one.group), picture) for one in actors]
     return picture, sorted(found, key=lambda one: one.since)
+
+
+def waits(actor: RayActor) -> bool:
+    """Whether an actor has no process yet: while Ray looks for one, the row names the node that was asked last."""
+    return actor.state in ("PENDING_CREATION", "DEPENDENCIES_UNREADY", "RESTARTING") and not actor.worker
 
 
 def waiting_group(group: RayGroup, picture: ClusterPicture) -> Waiting:

@@ -31,8 +31,7 @@ from placetui.runtime.launch.demand import demand_of
 from placetui.runtime.launch.matching import match_by, usable
 from placetui.runtime.launch.used import UseCheck
 from placetui.runtime.policy import Deadline
-from placetui.runtime.scheduling.free import PLACED_GROUPS
-from placetui.runtime.scheduling.picture import ClusterPicture, NodeType, addable
+from placetui.runtime.scheduling.picture import PLACED_GROUPS, ClusterPicture, NodeType, addable
 from placetui.runtime.scheduling.ports import port_notes
 
 
