@@ -18,7 +18,6 @@ from placetui.observe.model import (
     DeviceSample,
     NodeSample,
     Observation,
-    ProcessKind,
     ProcessSample,
     State,
 )
@@ -231,26 +230,13 @@ class _Node:
                 process.pid, process.memory, user=fact.user, command=fact.command, note=unconfirmed
             )
         own = actor.pid in (fact.pid, fact.inner_pid)
-        claim = _claim(actor, index)
-        kind: ProcessKind = claim.kind
-        return actor, ProcessSample(
+        return actor, _claim(actor, index).process(
             process.pid,
             process.memory,
-            actor.component,
-            actor.rank,
-            actor.job or None,
-            actor.title,
-            kind,
             # The actor's name says it all; what a child is, its command says. A task has its user besides.
-            None if own and not actor.task else fact.user,
-            None if own else fact.command,
-            actor.id,
-            actor.group,
-            framework=claim.framework,
-            state=claim.state,
-            restarts=claim.restarts,
-            since=claim.since,
-            device_from=claim.device_from,
+            user=None if own and not actor.task else fact.user,
+            command=None if own else fact.command,
+            group=actor.group,
         )
 
     def _owner(self, process: ProcessFact) -> tuple[ActorFact | None, str | None]:

@@ -131,6 +131,25 @@ class Claim:
             return "foreign"
         return "service" if self.service else "rank" if self.component is not None else "actor"
 
+    def process(self, pid: int, memory: int | None, **details: Any) -> ProcessSample:
+        """A process of the actor on the device."""
+        return ProcessSample(
+            pid,
+            memory,
+            self.component,
+            self.rank,
+            self.job,
+            self.actor,
+            self.kind,
+            actor_id=self.actor_id,
+            framework=self.framework,
+            state=self.state,
+            restarts=self.restarts,
+            since=self.since,
+            device_from=self.device_from,
+            **details,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "actor": self.actor,
@@ -224,21 +243,7 @@ class DeviceSample:
         holding = {process.actor_id for process in self.processes}
         for one in self.claims:
             if one.framework is not None and one.component is not None and one.actor_id not in holding:
-                yield ProcessSample(
-                    one.pid or 0,
-                    self.held_by(one),
-                    one.component,
-                    one.rank,
-                    one.job,
-                    one.actor,
-                    one.kind,
-                    actor_id=one.actor_id,
-                    framework=one.framework,
-                    state=one.state,
-                    restarts=one.restarts,
-                    since=one.since,
-                    device_from=one.device_from,
-                )
+                yield one.process(one.pid or 0, self.held_by(one))
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -11,8 +11,8 @@ from placetui.telemetry.visible import Listed, visible_devices
 BOARDS = [Listed(index, f"GPU-{letter * 8}-0000-4000", "H100") for index, letter in enumerate("abcd")]
 TWIN = Listed(4, "GPU-aaaaffff-0000-4000", "H100")
 INSTANCES = [
-    Listed(1, "MIG-11111111-0000", "H100 MIG", BOARDS[1].uuid, 1, 0),
-    Listed(1, "MIG-22222222-0000", "H100 MIG", BOARDS[1].uuid, 2, 0),
+    Listed(1, "MIG-11111111-0000", "H100 MIG", BOARDS[1].uuid),
+    Listed(1, "MIG-22222222-0000", "H100 MIG", BOARDS[1].uuid),
 ]
 NODE = [*BOARDS, TWIN, *INSTANCES]
 MIXED = [Listed(0, "GPU-a", "H100"), Listed(1, "GPU-b", "A2")]
@@ -36,7 +36,6 @@ def uuids(words: str | None) -> list[str | None]:
         ("GPU-cc,GPU-b", [BOARDS[2].uuid, BOARDS[1].uuid]),
         ("0,GPU-dddd", [BOARDS[0].uuid, BOARDS[3].uuid]),
         ("MIG-22222222-0000,MIG-1", [INSTANCES[1].uuid, INSTANCES[0].uuid]),
-        (f"MIG-{BOARDS[1].uuid}/2/0", [INSTANCES[1].uuid]),
         (f"MIG-{BOARDS[1].uuid}/7/0", [None]),
         ("GPU-aaaa", [None]),
         ("GPU-aaaaf", [TWIN.uuid]),
