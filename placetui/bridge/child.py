@@ -57,11 +57,7 @@ class Channel:
         self.write(encode(Message(kind, body)))
 
     def write(self, line: bytes) -> None:
-        """Write a line, waiting for a reader that is slow.
-
-        Raises:
-            OSError: nobody reads any more.
-        """
+        """Write a line, waiting for a reader that is slow; an OSError if nobody reads any more."""
         rest = memoryview(line)
         with self._lock:
             while rest:

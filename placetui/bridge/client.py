@@ -255,11 +255,7 @@ class Bridge:
         return self._log.path if self._log else None
 
     def start(self) -> None:
-        """Start the child, now or soon; once is enough.
-
-        Raises:
-            OSError: there can be no log.
-        """
+        """Start the child, now or soon; once is enough. An OSError if there can be no log."""
         with self._lock:
             if self._thread or self._closing.is_set():
                 return

@@ -36,11 +36,7 @@ class Message:
     """The rest of the object."""
 
     def read(self, name: str, kind: type[T]) -> T:
-        """A value of the body, of the type asked for.
-
-        Raises:
-            ProtocolError: it is missing, or of another type.
-        """
+        """A value of the body; a ProtocolError if it is missing, or of another type."""
         value = self.body.get(name)
         # Not True for a number.
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
@@ -56,11 +52,7 @@ class Malformed:
 
 
 def encode(message: Message) -> bytes:
-    """The line, with its end.
-
-    Raises:
-        ValueError: something in it has no JSON, such as an infinite number.
-    """
+    """The line, with its end; a ValueError if something has no JSON, such as an infinite number."""
     value = {"type": message.kind, **message.body}
     return json.dumps(value, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 

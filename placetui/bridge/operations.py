@@ -75,13 +75,7 @@ class _Listener:
 
 
 def _message(problem: BaseException, told: Mapping[str, Any], timeout: float) -> str:
-    """Why a request has no result, in a sentence.
-
-    Args:
-        problem: What its future raised.
-        told: The step in which the child said that it failed; empty if it did not.
-        timeout: Seconds that it had.
-    """
+    """Why a request has no result, in a sentence; `told` is the step in which the child said that it failed."""
     if isinstance(problem, BridgeLost):
         return f"the process that talks to Ray ended: {problem}"
     if isinstance(problem, TimeoutError):

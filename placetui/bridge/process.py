@@ -105,11 +105,7 @@ class ChildProcess:
             return None
 
     def write(self, data: bytes) -> int:
-        """Write what fits into the pipe now.
-
-        Raises:
-            OSError: the child reads no more.
-        """
+        """Write what fits into the pipe now; an OSError if the child reads no more."""
         try:
             return os.write(self.requests, data)
         except BlockingIOError:

@@ -195,18 +195,10 @@ def ray_source(
     settle: float = 0.0,
     interval: float = 1.0,
 ) -> BridgeSource:
-    """A Ray cluster, over a bridge to the process with Ray in it.
-
-    Args:
-        bridge: Best one of its own: when the head of the cluster dies, Ray may take the process with it.
-        address: `auto` or `HOST:PORT`. With `auto` and no cluster on this machine, the status is `absent`.
-        job: The job whose ranks are watched; empty for none.
-        mode: Of the plan; a slime file has another order of nodes.
-        nodes: How many nodes the plan has: those are shown also when they have no GPU.
-        plan: `PlanOutline.to_dict()`: without a job of that name, the running job that fits it best is followed.
-        sample: Whether samplers may be started on the nodes, which read the memory of their GPUs.
-        settle: Seconds for which the first observation may be held back until every node has answered.
-        interval: Seconds between observations.
+    """A Ray cluster, over a bridge to the process with Ray in it; best one of its own, since Ray may take the process
+    with it when the head dies. Of the plan it needs the mode, the number of nodes and `PlanOutline.to_dict()`, by which
+    the running job that fits best is followed, unless a job is named. `settle`: seconds for which the first observation
+    may be held back until every node has answered.
     """
     options = {
         "address": address,

@@ -145,11 +145,7 @@ def encode_delta(delta: Delta) -> dict[str, Any]:
 
 
 def decode_delta(value: Any) -> Delta:
-    """What `encode_delta` wrote.
-
-    Raises:
-        CodecError: it is something else, or of a later schema.
-    """
+    """What `encode_delta` wrote; a CodecError if it is something else, or of a later schema."""
     read = partial(_member, value)
     schema = read("schema", int)
     if schema != SCHEMA:
@@ -185,11 +181,7 @@ def encode(observation: Observation) -> dict[str, Any]:
 
 
 def decode(value: Any) -> Observation:
-    """What `encode` wrote.
-
-    Raises:
-        CodecError: it is something else, or of a later schema.
-    """
+    """What `encode` wrote; a CodecError if it is something else, or of a later schema."""
     try:
         return apply(NOTHING, decode_delta(value))
     except CodecError:

@@ -74,11 +74,7 @@ def changes(old: Observation, new: Observation) -> Delta:
 
 
 def apply(old: Observation, delta: Delta) -> Observation:
-    """The later observation. What did not change is shared with `old`.
-
-    Raises:
-        ValueError: the delta does not fit `old`.
-    """
+    """The later observation. What did not change is shared with `old`; a ValueError if the delta does not fit it."""
     return Observation(
         time=delta.time,
         source=delta.source,

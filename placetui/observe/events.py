@@ -98,14 +98,8 @@ class EventLog:
     def update(
         self, observation: Observation, drift: Iterable[Drift] = (), alerts: Iterable[Alert] = ()
     ) -> list[Event]:
-        """Add what changed since the observation before, and return it.
-
-        An earlier observation, as after a step back in a recording, drops the events after it and gives none.
-
-        Args:
-            observation: The next one of the stream.
-            drift: Its differences from the plan, where there is a plan.
-            alerts: Its values beyond their thresholds.
+        """Add what changed since the observation before, and return it. An earlier observation, as after a step back in
+        a recording, drops the events after it and gives none.
         """
         before, self._last = self._last, observation
         known_drift, self._drift = self._drift, {_drift_key(one): one for one in drift}

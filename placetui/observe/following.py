@@ -81,13 +81,9 @@ class PlanOutline:
 def follow(
     jobs: Sequence[RecognisedJob], outline: PlanOutline | None, wanted: str = "", kept: str = ""
 ) -> tuple[RecognisedJob | None, str]:
-    """The running job to follow, and what to say about the choice.
-
-    Args:
-        jobs: All that were recognised.
-        outline: Of the plan; without one a job that is named is followed, or the only one that runs.
-        wanted: Name, submission id or Ray job id of the job; empty: the one that fits best.
-        kept: Name of the job that was followed before: as long as it runs, no other takes its place.
+    """The running job to follow, and what to say about the choice. A `wanted` one is named by its name, submission id
+    or Ray job id, else the one that fits the outline best is taken; the one that was `kept` stays as long as it runs.
+    Without an outline it is the only one that runs.
     """
     if wanted:
         for job in jobs:
@@ -152,13 +148,7 @@ def components_of(job: RecognisedJob) -> str:
 def rank_states(
     job: RecognisedJob, outline: PlanOutline | None, nodes: Mapping[str, int]
 ) -> dict[str, tuple[RankState, ...]]:
-    """The ranks of a job by component, without those of components that are planned and not launched.
-
-    Args:
-        job: The job.
-        outline: Of the plan it is followed with.
-        nodes: By node id, its rank.
-    """
+    """The ranks of a job by component, without those of components that are planned and not launched."""
     found: dict[str, tuple[RankState, ...]] = {}
     settled = all(job.actors[one.actor].state in ("ALIVE", "DEAD") for one in job.ranks)
     for name, size in job.world_sizes.items():

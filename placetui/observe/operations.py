@@ -154,11 +154,7 @@ class NoAddress(ValueError):
 
 
 def split_address(text: str) -> tuple[str, int]:
-    """Host, without the brackets of IPv6, and port of a `HOST:PORT`.
-
-    Raises:
-        NoAddress: it is none.
-    """
+    """Host, without the brackets of IPv6, and port of a `HOST:PORT`; else `NoAddress`."""
     if text.startswith("ray://"):
         raise NoAddress("an address of Ray's client server", "name the head itself, as in --address HOST:6379")
     host, _, port = text.rpartition(":")

@@ -61,11 +61,8 @@ class _Actor:
 
 
 def picture_of(observation: Observation, job: str = "") -> Picture:
-    """The cluster as it is; ranks of nodes that were not seen stand for nodes without GPUs.
-
-    Args:
-        observation: What was seen.
-        job: Show this one alone: then the file is one of its framework where that can say it.
+    """The cluster as it is; ranks of nodes that were not seen stand for nodes without GPUs. Of one `job` alone, the
+    file is one of its framework where that can say it.
     """
     samples = {node.rank: node for node in observation.nodes}
     nodes = tuple(_node(samples.get(rank), rank) for rank in range(1 + max(samples, default=-1)))

@@ -61,11 +61,7 @@ class SimulatedLayout:
 
     @classmethod
     def from_dict(cls, value: Any) -> SimulatedLayout:
-        """What `to_dict` gave, also after a way through JSON.
-
-        Raises:
-            ValueError: it is something else.
-        """
+        """What `to_dict` gave, also after a way through JSON; a ValueError if it is something else."""
         try:
             layout = cls(
                 tuple(LayoutNode(*row) for row in value["nodes"]),
@@ -231,11 +227,7 @@ class SimulationOptions:
 
     @classmethod
     def from_dict(cls, value: Any) -> SimulationOptions:
-        """What `to_dict` gave.
-
-        Raises:
-            ValueError: it is something else.
-        """
+        """What `to_dict` gave; a ValueError if it is something else."""
         if not isinstance(value, dict) or not value.keys() <= {member.name for member in fields(cls)}:
             raise ValueError(f"not options of a simulation: {value!r}")
         if not all(part is None or isinstance(part, (int, float)) for part in value.values()):

@@ -99,15 +99,7 @@ class Deadline:
         hint: str = "wait longer with --timeout",
         policy: Policy | None = None,
     ) -> None:
-        """In this many seconds.
-
-        Args:
-            work: That is done.
-            seconds: Until the deadline.
-            watch: Looks once a second whether there is any point in waiting, and raises if not.
-            hint: What to do when they are over.
-            policy: How often to look.
-        """
+        """In so many seconds; `watch` looks once a second whether there is any point in waiting, and raises if not."""
         self.policy = policy or DEFAULT
         self._work = work
         self._watch = watch

@@ -33,13 +33,8 @@ class NodeReader:
         visible: Sequence[str] | None = None,
         other_binding: Callable[[], Any] | None = None,
     ) -> None:
-        """Read this node.
-
-        Args:
-            gpus: How many GPUs Ray counts here.
-            rank_variable: Of the environment, which tells the rank of the node.
-            visible: The list of GPUs that Ray was started with; None if it was not limited.
-            other_binding: Gives the Python side of NVML where nvidia-ml-py is not installed.
+        """Read this node, of which Ray counts so many GPUs. `visible` is the list of GPUs that Ray was started with,
+        None if it was not limited; `other_binding` gives the Python side of NVML where nvidia-ml-py is not installed.
         """
         self._gpus = gpus
         self._rank = os.environ.get(rank_variable)

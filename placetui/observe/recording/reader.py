@@ -100,11 +100,7 @@ class Recording:
         return max(0, bisect_right(self.times, moment) - 1)
 
     def observation(self, number: int) -> Observation:
-        """An observation by its number, from 0; the next one is quick, a jump takes up to a minute's worth of reading.
-
-        Raises:
-            RecordingError: what is written there is none.
-        """
+        """An observation by its number, from 0; the next one is quick, a jump reads up to a minute's worth."""
         with self._lock:
             return self._read(number)
 
@@ -161,10 +157,8 @@ class Recording:
             self.problem = f"damaged after {_observations(count)}: {problem}"
 
     def _members(self, start: int) -> Iterator[Member]:
-        """The members of the file from `start` on, each with its complete lines.
-
-        Raises:
-            RecordingError: the next one is damaged.
+        """The members of the file from `start` on, each with its complete lines; a RecordingError at one that is
+        damaged.
         """
         with open(self.path, "rb") as file:
             file.seek(start)
@@ -201,11 +195,7 @@ def _check_header(path: str, member: Member | None) -> None:
 
 
 def _times(lines: list[bytes]) -> list[float]:
-    """When the observations were made.
-
-    Raises:
-        RecordingError: a line is none.
-    """
+    """When the observations were made; a RecordingError if a line is none."""
     found = []
     for line in lines:
         match = _LINE.match(line)
@@ -220,11 +210,7 @@ def _times(lines: list[bytes]) -> list[float]:
 
 
 def _decode(line: bytes, before: Observation | None) -> Observation:
-    """What a line says.
-
-    Raises:
-        ValueError: nothing that makes sense here.
-    """
+    """What a line says; a ValueError if nothing that makes sense here."""
     value = json.loads(line)
     if not isinstance(value, dict):
         raise CodecError("a line is no observation")

@@ -72,11 +72,7 @@ class Recorder:
         self.flush()
 
     def write(self, observation: Observation) -> None:
-        """Append an observation.
-
-        Raises:
-            OSError: the file can no longer be written.
-        """
+        """Append an observation; an OSError if the file can no longer be written."""
         if self._last is None or self._since_whole >= self._whole_every or self._bytes >= LARGEST_MEMBER:
             self._end()
             self._begin()

@@ -50,11 +50,7 @@ class AttachedJob:
         self._record = record
 
     def group(self, component: str) -> RankGroup:
-        """The ranks of a component, as they are now.
-
-        Raises:
-            ClusterError: it has no such component.
-        """
+        """The ranks of a component, as they are now; a ClusterError if there is no such component."""
         if component not in self._record.groups:
             raise NotPossible(
                 f"the job `{self.name}` has no component `{component}`",

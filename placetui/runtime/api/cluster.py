@@ -73,11 +73,7 @@ def _find() -> str | None:
 
 
 def join(cluster: Topology) -> tuple[DriverSession, Sequence[RayNode]]:
-    """Be a driver of the Ray cluster behind a cluster of a program: with Ray's nodes by its ranks.
-
-    Raises:
-        ClusterError: it cannot be, or has too few nodes.
-    """
+    """Be a driver of the Ray cluster behind a cluster of a program: with Ray's nodes by its ranks."""
     match = cluster.match if isinstance(cluster, Cluster) else None
     address = cluster.address if isinstance(cluster, Cluster) else None
     if match is None or address is None:

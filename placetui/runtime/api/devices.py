@@ -48,19 +48,8 @@ class Reservations:
         self._visible: dict[str, tuple[str, ...]] = {}
 
     def take(self, name: str, demand: Demand, nodes: Sequence[RayNode], deadline: Deadline) -> tuple[list[Any], Order]:
-        """Devices for a group of ranks: those that the program has, and new ones for the rest.
-
-        Args:
-            name: Of the group.
-            demand: What it asks for.
-            nodes: By planned rank.
-            deadline: How long.
-
-        Returns:
-            By logical device its placement group, and what the probe learned.
-
-        Raises:
-            NotPossible: there is no room, or others have the devices.
+        """Devices for a group of ranks: those that the program has, and new ones for the rest. Gives the placement
+        group of each logical device, and what the probe learned.
         """
         devices = [(nodes[bundle.node].id, bundle.position) for bundle in demand.bundles]
         self._check_crowd(demand, devices, nodes)

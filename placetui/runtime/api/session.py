@@ -76,11 +76,7 @@ def connected() -> str | None:
 
 
 def find(address: str = AUTO) -> str | None:
-    """The cluster that is meant; None: there is none, or RAY_ADDRESS forbids to look for one.
-
-    Raises:
-        NoCluster: there are several, or what is written is no address.
-    """
+    """The cluster that is meant; None: there is none, or RAY_ADDRESS forbids to look for one."""
     here = connected() if address == AUTO else None
     try:
         return here or resolve_address(address)
@@ -89,11 +85,7 @@ def find(address: str = AUTO) -> str | None:
 
 
 def connect(address: str) -> DriverSession:
-    """Be a driver of that cluster: one that this process is already, or a new one.
-
-    Raises:
-        ClusterError: it cannot be.
-    """
+    """Be a driver of that cluster: one that this process is already, or a new one."""
     global _current
     if _current and _current.alive and same_head(_current.head.address, address):
         return _current
@@ -134,11 +126,7 @@ def same_head(one: str, other: str) -> bool:
 
 
 def embed(nodes: Sequence[Node]) -> tuple[DriverSession, Match]:
-    """Start a cluster of logical GPUs on this machine, which ends with this process.
-
-    Raises:
-        NotPossible: it would be too large.
-    """
+    """Start a cluster of logical GPUs on this machine, which ends with this process."""
     if len(nodes) > MOST_NODES:
         raise NotPossible(
             f"no Ray cluster was found, and {len(nodes)} nodes are too many for an embedded one: it has {MOST_NODES} "

@@ -26,11 +26,7 @@ DEFAULT_PORT = 6379
 
 
 def resolve_address(text: str, environment: Mapping[str, str] | None = None) -> str:
-    """The `HOST:PORT` that is meant.
-
-    Raises:
-        NoCluster: there is none (`NothingFound`), or several, or what is written is no address.
-    """
+    """The `HOST:PORT` that is meant; `NothingFound` if nobody named one, and there is none."""
     environment = os.environ if environment is None else environment
     if text != AUTO:
         return check_address(behind_url(text, "the address is "))
@@ -44,11 +40,7 @@ def resolve_address(text: str, environment: Mapping[str, str] | None = None) -> 
 
 
 def behind_url(text: str, prefix: str) -> str:
-    """The head behind the address of its dashboard (`http://`) or of its client server (`ray://`); others as they are.
-
-    Raises:
-        NoCluster: the head behind it is unknown.
-    """
+    """The head behind the address of a dashboard (`http://`) or of a client server (`ray://`); others as they are."""
     url = urlsplit(text) if "://" in text else None
     if url is None or url.scheme not in ("http", "https", "ray"):
         return text
@@ -94,12 +86,7 @@ def check_address(text: str, prefix: str = "the address is ") -> str:
 
 
 def open_head(address: str, policy: Policy | None = None) -> Head:
-    """Talk to a head, having seen that there is one.
-
-    Raises:
-        NotReady: Ray cannot be used here.
-        NoCluster: nothing responds, or somebody else.
-    """
+    """Talk to a head, having seen that there is one; `NoCluster` if there is not."""
     host, port = split_address(address)
     policy = policy or DEFAULT
     try:
@@ -127,11 +114,7 @@ class LastHead:
         self._lock = threading.Lock()
 
     def ask(self, address: str, question: Callable[[Head], T]) -> T:
-        """The answer of the head at an address.
-
-        Raises:
-            ClusterError: there is none; the next question connects again.
-        """
+        """The answer of the head at an address; after an error the next question connects again."""
         with self._lock:
             if self._head is None or address != self._asked:
                 self.close()

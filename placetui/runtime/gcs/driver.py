@@ -30,11 +30,7 @@ _JOINED: dict[str, int] = {}
 
 @contextmanager
 def driver(head: Head, nodes: Sequence[RayNode]) -> Iterator[Any]:
-    """Ray, connected as a driver; shared by all who want that at the same time.
-
-    Raises:
-        ClusterError: it cannot be.
-    """
+    """Ray, connected as a driver; shared by all who want that at the same time."""
     ray = ready_to_join(head, nodes)
     _share(head.address)
     try:
@@ -48,11 +44,7 @@ def driver(head: Head, nodes: Sequence[RayNode]) -> Iterator[Any]:
 
 
 def ready_to_join(head: Head, nodes: Sequence[RayNode]) -> Any:
-    """Ray, not yet connected, having seen that it can be: it would wait long where it cannot.
-
-    Raises:
-        ClusterError: it cannot be.
-    """
+    """Ray, not yet connected, having seen that it can be: it would wait long where it cannot."""
     try:
         import ray
     except ImportError as problem:
@@ -67,11 +59,7 @@ def ready_to_join(head: Head, nodes: Sequence[RayNode]) -> Any:
 
 
 def join(address: str, connect: Callable[[], None]) -> None:
-    """Connect Ray.
-
-    Raises:
-        ClusterError: it cannot be.
-    """
+    """Connect Ray; a ClusterError if that fails."""
     try:
         connect()
     except Exception as problem:
@@ -108,11 +96,7 @@ def is_here(address: str) -> bool:
 def check_versions(
     cluster: Mapping[str, str], address: str, ray: str, python: str, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Ray demands the same versions at both ends; of Python only the minor one, where the match level is set to it.
-
-    Raises:
-        NotReady: they differ.
-    """
+    """Ray demands the same versions at both ends; of Python only the minor one, where the match level is set to it."""
     theirs, their_python = cluster.get("ray_version", ray), cluster.get("python_version", python)
     level = (os.environ if environment is None else environment).get(MATCH_LEVEL, "")
     parts = 2 if level == "minor" else 3
@@ -192,11 +176,7 @@ def _init(address: str, namespace: str) -> None:
 
 
 def upload_code(runtime_env: Mapping[str, Any]) -> dict[str, Any]:
-    """A runtime environment whose local directories are in the cluster: Ray itself takes them of whole drivers only.
-
-    Raises:
-        ClusterError: one cannot be read, or is too large.
-    """
+    """A runtime environment whose local directories are in the cluster: Ray itself takes them of whole drivers only."""
     from ray._private.runtime_env.py_modules import upload_py_modules_if_needed
     from ray._private.runtime_env.working_dir import upload_working_dir_if_needed
 

@@ -114,11 +114,7 @@ Find = Callable[[str], Any]
 
 
 def missing(find: Find = import_module) -> list[str]:
-    """What of all this there is not.
-
-    Args:
-        find: Gives the module of a name, or raises ImportError.
-    """
+    """What of all this there is not; `find` gives the module of a name, or raises ImportError."""
     return [*_missing_names(find), *_missing_calls(find), *_missing_rows(find)]
 
 
@@ -129,11 +125,7 @@ def missing_optional(find: Find = import_module) -> list[str]:
 
 @lru_cache(1)
 def require() -> None:
-    """Make sure that everything here works with the Ray that is installed.
-
-    Raises:
-        NotReady: it does not.
-    """
+    """Refuse a Ray with which something here does not work."""
     lacking = missing()
     if lacking:
         raise unfit(str(getattr(import_module("ray"), "__version__", "?")), lacking)

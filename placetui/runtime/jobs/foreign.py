@@ -40,13 +40,8 @@ _STATUS: dict[str, JobState] = {"FAILED": "failed", "STOPPED": "ended", "SUCCEED
 def find_foreign_jobs(
     head: Head, tables: Tables | None = None, job: str = "", own: Collection[str] = ()
 ) -> list[JobStatus]:
-    """Jobs that a framework is recognised in: those that run, and those that ended lately.
-
-    Args:
-        head: Of the cluster.
-        tables: Its nodes and groups, where they were read before.
-        job: Only the one of this submission or Ray job, however long ago it ended.
-        own: Ray jobs of launches of ours, which are known already.
+    """Jobs that a framework is recognised in: those that run, and those that ended lately, without Ray jobs in `own`.
+    With `job`, only the one of this submission or Ray job, however long ago it ended.
     """
     oldest = time.time() - LATELY
     wanted = [
@@ -83,11 +78,7 @@ def _submitted(head: Head, jobs: Iterable[RayJobSeen], recognised: Collection[st
 
 
 def find_any_job(head: Head, name: str) -> JobStatus:
-    """A job by its name, from any program.
-
-    Raises:
-        NotPossible: there is none.
-    """
+    """A job by its name, from any program; `NotPossible` if there is none."""
     own = JOB_NAME.fullmatch(name)
     if own and records.find(head, name) is not None:
         return find_job(head, name)
@@ -106,11 +97,7 @@ def look_again(head: Head, job: JobStatus) -> JobStatus:
 
 
 def refuse_foreign(job: JobStatus, what: str) -> None:
-    """Refuse what may only be done to a job that placetui launched.
-
-    Raises:
-        NotPossible: it did not.
-    """
+    """Refuse what may only be done to a job that placetui launched."""
     if job.foreign is not None:
         title = framework(job.foreign.framework).title
         raise NotPossible(

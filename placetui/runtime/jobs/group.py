@@ -167,11 +167,7 @@ class RankGroup:
         return Pending(ray, call, [self._submit(rank, method, args, kwargs) for rank in range(self.world_size)])
 
     def call(self, method: str, /, *args: Any, **kwargs: Any) -> list[Any]:
-        """Call a method on all ranks at once; results by rank.
-
-        Raises:
-            GroupError: it did not succeed everywhere.
-        """
+        """Call a method on all ranks at once; results by rank, or a `GroupError`."""
         return self.begin(method, *args, **kwargs).wait()
 
     def _submit(self, rank: int, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

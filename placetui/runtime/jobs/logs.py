@@ -61,11 +61,7 @@ def _targets(job: JobStatus, body: Mapping[str, Any]) -> list[RankTarget]:
 
 
 def _driver_of(head: Head, job: JobStatus) -> RankTarget:
-    """The driver of a job, as something to read.
-
-    Raises:
-        NotPossible: its log is not known.
-    """
+    """The driver of a job, as something to read; `NotPossible` if its log is not known."""
     hint = f"name a component: {listing(job.record.groups)}"
     if job.foreign is None:
         raise NotPossible(f"`{job.record.job}` was launched by placetui, so there is no log of a driver", hint=hint)
@@ -213,11 +209,7 @@ class _Reader:
 
 
 def _process(target: RankTarget) -> RayActor:
-    """The process that is read.
-
-    Raises:
-        NotPossible: there is none, or none that can be read.
-    """
+    """The process that is read; `NotPossible` if there is none."""
     if target.state.reason == NODE_LOST:
         raise NotPossible(f"the node of {target} is lost, and its log with it", hint="placetui down, then up")
     if target.actor is None or not (target.actor.worker or target.actor.pid):

@@ -38,11 +38,7 @@ class RankTarget:
 
 @contextmanager
 def asked_job(body: Mapping[str, Any], work: Work) -> Iterator[tuple[Head, JobStatus]]:
-    """The head of the cluster and the job that a request names.
-
-    Raises:
-        ClusterError: there is no such cluster, or no such job.
-    """
+    """The head of the cluster and the job that a request names."""
     with closing(open_head(resolve_address(str(body["address"])))) as head:
         head.outlast_outages(work.check)
         yield head, find_any_job(head, str(body["job"]))
@@ -99,11 +95,7 @@ def check_ready(job: JobStatus, what: str) -> None:
 
 
 def size_of(job: JobStatus, component: str) -> int:
-    """How many ranks a component has.
-
-    Raises:
-        NotPossible: there is no such component.
-    """
+    """How many ranks a component has; `NotPossible` if there is no such component."""
     size = job.record.groups.get(component)
     if size is None:
         known = listing(job.record.groups) or "none"
@@ -112,11 +104,7 @@ def size_of(job: JobStatus, component: str) -> int:
 
 
 def target_of(job: JobStatus, body: Mapping[str, Any]) -> RankTarget:
-    """The rank that a request names.
-
-    Raises:
-        NotPossible: there is none.
-    """
+    """The rank that a request names; `NotPossible` if there is none."""
     component, rank = str(body["component"]), int(body["rank"])
     size = size_of(job, component)
     if not 0 <= rank < size:

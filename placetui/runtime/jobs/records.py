@@ -80,11 +80,7 @@ class Record:
 
     @classmethod
     def decode(cls, data: bytes) -> Record:
-        """Read a record.
-
-        Raises:
-            ValueError: it is none.
-        """
+        """Read a record; a ValueError if it is none."""
         value = json.loads(data)
         if not isinstance(value, dict) or not isinstance(value.get("job"), str):
             raise ValueError("not a job record")
@@ -101,11 +97,7 @@ class Record:
 
 
 def check_name(job: str) -> str:
-    """The name, if it can be one.
-
-    Raises:
-        NotPossible: it cannot.
-    """
+    """The name, if it can be one; else `NotPossible`."""
     if not JOB_NAME.fullmatch(job):
         raise NotPossible(
             f"`{job}` cannot be the name of a job", hint="use letters, digits, dots, dashes and underscores: --job NAME"
@@ -114,11 +106,7 @@ def check_name(job: str) -> str:
 
 
 def create(head: Head, record: Record) -> None:
-    """Store the record of a new job: the lock on its name.
-
-    Raises:
-        NotPossible: the name is taken.
-    """
+    """Store the record of a new job: the lock on its name. `NotPossible` if it is taken."""
     added = head.put(RECORDS, record.job.encode(), record.encode(), overwrite=False)
     # A call that was repeated may find what it wrote itself.
     if not added and ((other := find(head, record.job)) is None or other.uid != record.uid):
@@ -136,11 +124,7 @@ def taken(job: str, other: Record | None) -> NotPossible:
 
 
 def set_ready(head: Head, record: Record) -> None:
-    """Store that a job is complete, and where its ranks are.
-
-    Raises:
-        ClusterError: it was stopped in the meantime.
-    """
+    """Store that a job is complete, and where its ranks are; an error if it was stopped in the meantime."""
     head.put(DETAILS, record.key("ranks"), json.dumps(record.ranks, default=dict).encode(), overwrite=True)
     with _locked(head, record):
         current = find(head, record.job)

@@ -162,12 +162,7 @@ def dead_actors(head: Head, record: Record) -> tuple[RayActor, ...]:
 
 
 def find_all_jobs(head: Head, tables: Tables | None = None) -> list[JobStatus]:
-    """All jobs: those with a record, and actors and placement groups that were left without one.
-
-    Args:
-        head: Of the cluster.
-        tables: Its nodes and groups, where they were read before.
-    """
+    """All jobs: those with a record, and actors and placement groups that were left without one."""
     tables = tables or Tables(head.nodes(), groups=head.groups())
     found, nodes = records.find_all(head), tables.nodes
     known = {record.job for record in found}
@@ -190,11 +185,7 @@ def with_silent_nodes(jobs: Iterable[JobStatus], nodes: Iterable[RayNode], polic
 
 
 def find_job(head: Head, name: str) -> JobStatus:
-    """A job by its name.
-
-    Raises:
-        NotPossible: there is none.
-    """
+    """A job by its name; `NotPossible` if there is none."""
     record = records.find(head, records.check_name(name))
     if record is None and not is_taken(head, name):
         raise no_such_job(name)
@@ -208,11 +199,7 @@ def no_such_job(job: str) -> NotPossible:
 
 
 def check_free(head: Head, job: str) -> None:
-    """See that nobody has the name of a job that is to be launched.
-
-    Raises:
-        NotPossible: it is taken.
-    """
+    """See that nobody has the name of a job that is to be launched."""
     if record := records.find(head, job):
         raise records.taken(job, record)
     if is_taken(head, job):

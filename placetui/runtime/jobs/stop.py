@@ -28,13 +28,8 @@ _SUPERVISOR, _SUPERVISORS = "_ray_internal_job_actor_{id}", "SUPERVISOR_ACTOR_RA
 
 
 def stop(head: Head, job: str, *, record: Record | None = None) -> dict[str, Any]:
-    """End a job: its actors, restarting ones too, then its group, then its record.
-
-    A head that does not answer is waited for. With a `record`, only if the job still is this one.
-
-    Raises:
-        NotPossible: there is no such job.
-        ClusterError: something of it is still there after all.
+    """End a job: its actors, restarting ones too, then its group, then its record. A head that does not answer is
+    waited for. With a `record`, only if the job still is this one.
     """
     records.check_name(job)
     head.outlast_outages()
@@ -105,11 +100,7 @@ class _Stopping:
 
 
 def stop_any(head: Head, name: str, work: Work) -> dict[str, Any]:
-    """End a job, and say what may still run: `silent` has the nodes that do not answer, and the ranks there.
-
-    Raises:
-        NotPossible: there is no such job, or it cannot be ended from here.
-    """
+    """End a job, and say what may still run: `silent` has the nodes that do not answer, and the ranks there."""
     try:
         found = find_any_job(head, name)
     except NotPossible:
@@ -165,11 +156,7 @@ def _end_driver(ray: Any, head: Head, job: RayJobSeen, deadline: Deadline) -> No
 
 
 def driver_node(head: Head, job: RayJobSeen) -> RayNode:
-    """The node on which the driver of a job runs.
-
-    Raises:
-        NotPossible: the cluster does not have it.
-    """
+    """The node on which the driver of a job runs; `NotPossible` if the cluster does not have it."""
     found = [node for node in head.nodes() if node.ip == job.driver_ip]
     if not found:
         raise NotPossible(f"the driver of {job.title} runs on {job.driver_ip}, which is no node of the cluster")

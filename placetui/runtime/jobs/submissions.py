@@ -62,11 +62,7 @@ def submit(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
 
 
 def dashboard_url(head: Head) -> str:
-    """Address of the cluster's dashboard server, which takes submissions.
-
-    Raises:
-        NotReady: there is none.
-    """
+    """Address of the cluster's dashboard server, which takes submissions; `NotReady` if there is none."""
     found = (head.get(_DASHBOARD, _DASHBOARD) or b"").decode("utf-8", "replace")
     if not found:
         raise NotReady(

@@ -55,11 +55,7 @@ class NodeSize:
 
 
 def sizes_for(plan: Plan, demand: Demand) -> list[NodeSize]:
-    """The nodes that a plan needs.
-
-    Raises:
-        NotPossible: they would be too many for one machine.
-    """
+    """The nodes that a plan needs; `NotPossible` if they would be too many for one machine."""
     if len(plan.nodes) > MOST_NODES or len(demand.ranks) > MOST_RANKS:
         raise NotPossible(
             f"--address local is for {MOST_NODES} nodes and {MOST_RANKS} ranks at most; the plan has "
@@ -83,13 +79,7 @@ class LocalCluster:
     """A cluster that lives as long as this object is not stopped."""
 
     def __init__(self, nodes: Sequence[NodeSize], work: Work, environment: Mapping[str, str] | None = None) -> None:
-        """Not yet started.
-
-        Args:
-            nodes: what each has.
-            work: whose interruption ends the start.
-            environment: of the nodes; by default that of this process, as Ray itself does.
-        """
+        """Not yet started; the nodes have the given environment, or as with Ray itself that of this process."""
         self._nodes = nodes
         self._work = work
         self._environment = os.environ if environment is None else environment
@@ -97,11 +87,7 @@ class LocalCluster:
         self._ids: list[str] = []
 
     def start(self) -> str:
-        """Start it; its address.
-
-        Raises:
-            ClusterError: it did not start.
-        """
+        """Start it; its address."""
         command = [*child_command("placetui.runtime.launch.embedded")]
         environment = {**self._environment, "PLACETUI_LOCAL": json.dumps([asdict(node) for node in self._nodes])}
         # RAY_ADDRESS would send the raylets elsewhere; the reaper of Ray ends its whole process group.
@@ -136,11 +122,7 @@ class LocalCluster:
         return Match(tuple(known[one] for one in self._ids), "the embedded cluster")
 
     def stay(self, work: Work) -> None:
-        """Keep it until it is not wanted any more.
-
-        Raises:
-            ClusterError: it ended by itself.
-        """
+        """Keep it until it is not wanted any more; an error if it ends by itself."""
         assert self._process
         while not work.interrupted.wait(0.5):
             if self._process.poll() is not None:

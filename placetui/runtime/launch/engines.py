@@ -40,14 +40,7 @@ def sizes_by_node(parts: Sequence[EnginePart], dp_size: int) -> dict[int, list[i
 def engine_arguments(
     parts: Sequence[EnginePart], addresses: Sequence[str], ports: Mapping[int, Sequence[int]], dp_size: int
 ) -> dict[int, dict[str, Any]]:
-    """The arguments of each rank's worker.
-
-    Args:
-        parts: by rank.
-        addresses: of the planned nodes.
-        ports: by planned node, the first ports of the blocks of `sizes_by_node`.
-        dp_size: data-parallel replicas of an engine.
-    """
+    """By rank, the arguments of its worker; `ports` are by planned node those of the blocks of `sizes_by_node`."""
     given = {node: iter(blocks) for node, blocks in ports.items()}
     found: dict[int, dict[str, Any]] = {}
     for part in parts:

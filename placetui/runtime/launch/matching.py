@@ -30,11 +30,7 @@ def match_by(
     *,
     node_groups: bool = False,
 ) -> Match:
-    """The nodes in the order of a framework; see `Framework.order_nodes`.
-
-    Raises:
-        NotPossible: the ranks that the nodes give themselves cannot be right.
-    """
+    """The nodes in the order of a framework; see `Framework.order_nodes`."""
     try:
         order = framework.order_nodes(nodes, driver, ranks or {}, node_groups=node_groups)
     except NodeOrderError as error:

@@ -74,16 +74,7 @@ class MovedRank:
 
 
 def order(demand: Demand, nodes: Sequence[RayNode], probed: Sequence[Probed]) -> Order:
-    """Bundles by planned node, then by GPU position.
-
-    Args:
-        demand: The bundles as they were asked for.
-        nodes: Ray's nodes by planned rank.
-        probed: One for each bundle, in any order.
-
-    Raises:
-        ClusterError: Ray did not give what was requested.
-    """
+    """Bundles by planned node, then by GPU position; `nodes` are by planned rank, `probed` in any order."""
     rank_of = {node.id: rank for rank, node in enumerate(nodes)}
     if sorted(one.bundle for one in probed) != list(range(len(demand.bundles))):
         raise ClusterError("the probe did not see every bundle once")

@@ -87,11 +87,7 @@ class Launcher:
         self._rank_actor = ray.remote(rank_actor.RankActor)
 
     def run(self) -> list[dict[str, Any]]:
-        """Start everything; the ranks as `up --json` tells them.
-
-        Raises:
-            ClusterError: a rank did not come up.
-        """
+        """Start everything; the ranks as `up --json` tells them."""
         ranks = self._setting.demand.ranks
         first = [needs for needs in ranks if needs.rank == 0]
         self._create(first)

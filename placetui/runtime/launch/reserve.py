@@ -40,10 +40,8 @@ class Reservation:
 def fit(
     head: Head, demand: Demand, nodes: Sequence[RayNode], stop: Callable[[], object]
 ) -> tuple[list[NodeCheck], Tables]:
-    """See that there is room: the numbers of each node, and the tables they are from.
-
-    Raises:
-        NotPossible: there is not, or not now.
+    """See that there is room: the numbers of each node, and the tables they are from. `NotPossible` if there is none
+    now.
     """
     end = time.monotonic() + head.policy.freed
     while True:
@@ -79,21 +77,10 @@ def reserve_planned(
     tell: Tell | None = None,
     reserved: Callable[[], None] | None = None,
 ) -> tuple[Any, Order]:
-    """Reserve the devices of a plan: each bundle on its planned node, and on the planned GPU if that is free.
-
-    Args:
-        ray: Connected.
-        head: Of the same cluster.
-        demand: What the plan asks for.
-        nodes: By planned rank.
-        tables: From when it was seen that there is room.
-        deadline: Until when.
-        job: The group has its name and outlives this process; without a job it ends with it.
-        tell: Hears what is waited for.
-        reserved: Called when the group stands, before it is probed.
-
-    Returns:
-        The placement group, and what it has for each device of the plan.
+    """Reserve the devices of a plan: each bundle on its planned node, and on the planned GPU if that is free. Of a
+    `job` the group has the name, and outlives this process; else it ends with it. `tell` hears what is waited for,
+    `reserved` is called when the group stands, before it is probed. Gives the placement group, and what it has for each
+    device of the plan.
     """
     with planned_gpus_next(head, demand, nodes, tables, deadline):
         found = reserve(
@@ -128,19 +115,9 @@ def reserve(
     tell: Tell | None = None,
     reserved: Callable[[], None] | None = None,
 ) -> Reservation:
-    """Create a placement group, wait until it stands, and learn what is in it.
-
-    Args:
-        ray: Connected.
-        head: Of the same cluster.
-        bundles: Their resources.
-        nodes: In the order in which the devices are wanted.
-        deadline: Until when.
-        lacking: Says what it waits for, where that is not the group alone.
-        pins: The node of each bundle; without, Ray decides.
-        job: As for `reserve_planned`, and so are the others.
-        tell: ″
-        reserved: ″
+    """Create a placement group, wait until it stands, and learn what is in it: by node in the given order. `pins` has
+    the node of each bundle; without it, Ray decides. `lacking` says what it waits for, where that is not the group
+    alone. All else is as for `reserve_planned`.
     """
     group = _create(bundles, pins, **({"name": job, "lifetime": "detached"} if job else {}))
     number = group.id.hex()

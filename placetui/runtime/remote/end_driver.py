@@ -16,13 +16,7 @@ _INTERACTIVE = "(interactive_shell) "
 
 
 def end_driver(pid: int, entrypoint: str, mask: Callable[[Sequence[str]], list[str]]) -> str:
-    """End a driver; why not, if it was not.
-
-    Args:
-        pid: Of the driver.
-        entrypoint: Its command line, secrets masked. A process that has another one is somebody else's.
-        mask: Masks secrets among the words of a command line.
-    """
+    """End a driver; why not, if it was not. A process whose command line, masked, is another one is somebody else's."""
     try:
         if list2cmdline(mask(_words(pid))) != entrypoint.removeprefix(_INTERACTIVE):
             return "that process has another command line"

@@ -18,12 +18,7 @@ _MOST_PROBES = 64
 
 
 def port_notes(ports: Sequence[PortDemand], nodes: Mapping[str, str]) -> list[Note]:
-    """What is known of fixed ports before a job starts.
-
-    Args:
-        ports: That its file fixes.
-        nodes: Titles of the cluster's nodes, with their addresses.
-    """
+    """What is known of ports that a file fixes before its job starts; `nodes` are addresses by title."""
     probes = [
         (one, title, address)
         for one in ports

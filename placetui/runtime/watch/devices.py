@@ -24,14 +24,8 @@ class ShownDevices:
     def arrange(
         cls, order: DeviceOrder, gpus: int, gpu_ids: tuple[int, ...], owned: Collection[int], others: Iterable[int] = ()
     ) -> ShownDevices:
-        """All that Ray counts; by physical id all that the node has, else those besides that somebody owns.
-
-        Args:
-            order: Of the framework.
-            gpus: How many Ray counts.
-            gpu_ids: Their physical ids, in Ray's order; empty: 0, 1, 2 …
-            owned: Physical ids of GPUs that ranks own.
-            others: Physical ids of GPUs that NVML lists besides.
+        """All that Ray counts, with `gpu_ids` in its order (empty: 0, 1, 2 …); by physical id all that the node has,
+        else those besides that ranks own. `others` are GPUs that NVML lists besides.
         """
         counted = gpu_ids or tuple(range(gpus))
         places: list[tuple[int, int | None]] = [(gpu, place) for place, gpu in enumerate(counted)]
@@ -56,13 +50,8 @@ class ShownDevices:
     def samples(
         self, read: Sequence[DeviceSample], gpus: int, name: str | None = None, reason: str | None = None
     ) -> tuple[DeviceSample, ...]:
-        """The GPUs in order.
-
-        Args:
-            read: As the node's sampler has them: in Ray's order, then those that Ray does not count.
-            gpus: How many Ray counts.
-            name: Of a GPU that was not read.
-            reason: Why it was not.
+        """The GPUs in order. A sampler has `read` them in Ray's order, then those that Ray does not count; one that was
+        not read has the name and the reason.
         """
         counted = {one.index: one for one in read if one.index < gpus}
         others = {one.gpu_id: one for one in read if one.index >= gpus}

@@ -81,11 +81,7 @@ class ObserverOptions:
 
     @classmethod
     def read(cls, options: Mapping[str, Any]) -> ObserverOptions:
-        """Check the options of a request.
-
-        Raises:
-            ValueError: they are wrong.
-        """
+        """Check the options of a request; a ValueError if they are wrong."""
         kinds: dict[str, tuple[type, ...]] = {
             "address": (str,),
             "job": (str,),
@@ -138,11 +134,7 @@ class RayObserver:
         self._settled = not self._options.settle
 
     def observe(self, deadline: float) -> Observation:
-        """The cluster, its values marked as old where they are.
-
-        Raises:
-            NoObservation: nothing is known of it yet.
-        """
+        """The cluster, its values marked as old where they are; `NoObservation` while nothing is known of it."""
         tables = self._tables
         if tables.at is None or tables.problem or tables.busy or tables.age() >= self._table_period:
             tables.refresh(min(PATIENCE, deadline - self._clock()))
@@ -208,11 +200,7 @@ class RayObserver:
         return "" if self._job_seen or self._followed else self._options.job
 
     def _own_node(self, deadline: float) -> Observation:
-        """This node, as long as there is no cluster and the plan has one: in larger plans it could be any.
-
-        Raises:
-            NoObservation: there is nothing to show of it.
-        """
+        """This node, while there is no cluster and the plan has but one: which one it is in others nobody knows."""
         if not (self.status.absent and self._options.sample and self._options.nodes == 1):
             raise NoObservation(self.status)
         self._own = self._own or NodeSampler()

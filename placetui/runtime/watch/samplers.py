@@ -122,11 +122,7 @@ class Reading:
 
     @classmethod
     def of(cls, number: int, body: Mapping[str, Any], gpus: int) -> Reading:
-        """Read a message of `telemetry.node.NodeReader`.
-
-        Raises:
-            ValueError: it is something else.
-        """
+        """Read a message of `telemetry.node.NodeReader`; a ValueError if it is something else."""
         (node,) = decode(body["seen"]).nodes
         facts = [ProcessFact(*row) for row in body["processes"]]
         return cls(
@@ -216,14 +212,9 @@ class Samplers:
         patience: float,
         interval: float = 1.0,
     ) -> None:
-        """Ask the samplers of the nodes that are wanted, making those that are missing.
-
-        Args:
-            head: Of the cluster, while it answers.
-            everybody: All of its nodes: this process has to be on one of them.
-            wanted: Nodes to read.
-            patience: Seconds to wait for answers.
-            interval: Seconds until the next poll.
+        """Ask the samplers of the nodes that are wanted, making those that are missing. Of `everybody`, all nodes of
+        the cluster, this process has to be on one. Waits `patience` seconds for answers; the next poll is in `interval`
+        seconds.
         """
         self._everybody, self._wanted = everybody, wanted
         self._lease = min(LONGEST_LEASE, LEASE + 2 * max(interval, self.period))

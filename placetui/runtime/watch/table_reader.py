@@ -38,13 +38,8 @@ class TableReader:
         *,
         components: Set[str] = frozenset(),
     ) -> None:
-        """Read a cluster.
-
-        Args:
-            asked: Its address.
-            job: Of ours, that is followed.
-            clock: For tests.
-            components: Those that the job has, if it is the one that is meant; none: it was asked for by its name.
+        """Read the cluster at an address, and the job of ours that is followed. If that has other `components`, it is
+        not the one that is meant; none: it was asked for by its name.
         """
         self.head: Head | None = None
         """While there is one."""
@@ -79,11 +74,7 @@ class TableReader:
         """By Ray job, its actors that lived when its dead ones were read, and those."""
 
     def read(self) -> Seen:
-        """The cluster as it is now.
-
-        Raises:
-            ClusterError: there is none, or it does not answer.
-        """
+        """The cluster as it is now; a ClusterError if there is none, or it does not answer."""
         head = self.head or self._connect()
         before = time.thread_time()
         try:

@@ -44,12 +44,8 @@ class Tasks:
         self._everybody: tuple[ActorFact, ...] = ()
 
     def with_actors(self, known: ClusterView, groups: Iterable[RayGroup], deadline: float) -> tuple[ActorFact, ...]:
-        """The actors of a cluster, and the tasks on its GPUs; the same object as long as nothing changed.
-
-        Args:
-            known: The cluster.
-            groups: Its placement groups.
-            deadline: Seconds to wait for raylets that are asked.
+        """The actors of a cluster, and the tasks on its GPUs; the same object as long as nothing changed. Raylets that
+        are asked have `deadline` seconds.
         """
         found = self._find(known)
         if not found:

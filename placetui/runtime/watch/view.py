@@ -93,15 +93,9 @@ def places(
     ranks: Mapping[str, str | None],
     followed: RecognisedJob | None = None,
 ) -> tuple[ShownNode, ...]:
-    """The nodes to show, by rank: those with GPUs, those of the plan, and those of the job that is watched.
-
-    Args:
-        seen: The cluster.
-        mode: Of the plan; the order of nodes depends on it.
-        planned: How many nodes the plan has.
-        driver: Id of the node that a driver here would be on.
-        ranks: By node id, RLINF_NODE_RANK in its environment, as far as known.
-        followed: A job that knows the ranks of its nodes itself.
+    """The nodes to show, by rank: those with GPUs, those of the plan, and those of the job that is watched. Their order
+    depends on the mode of the plan, on the node (`driver`) that a driver here would be on, and on the `ranks` that
+    nodes have in their environment; a job that is followed may know it itself.
     """
     nodes = seen.tables.nodes
     matched = _of_job(seen.record) if seen.record is not None and seen.record.nodes else None
@@ -362,16 +356,8 @@ class ClusterView:
         before: ClusterView | None,
         watch: Callable[[Seen, Mapping[str, tuple[int, ...]]], Followed] | None = None,
     ) -> ClusterView:
-        """What is known at this moment.
-
-        Args:
-            seen: The tables.
-            mode: As for `places`.
-            planned: As for `places`.
-            samplers: None if there may be none.
-            used: Ids of nodes on which something runs: the others are idle.
-            before: The view before this one.
-            watch: Recognises jobs, given the tables and the physical ids of each node's GPUs.
+        """What is known at this moment. Nodes that are not in `used` are idle; `watch` recognises jobs, given the
+        tables and the physical ids of each node's GPUs. Without samplers there may be none.
         """
         known = dict(samplers.identities) if samplers is not None else {}
         view = before
