@@ -44,12 +44,9 @@ class PendingRequest:
 
     line: bytes
     deadline: float
-    """`time.monotonic()`."""
-
     future: Future[Message] = field(default_factory=Future)
     sent: bool = False
     progress: Callable[[Message], None] | None = None
-    """Told how far long work is."""
 
 
 @dataclass(frozen=True, slots=True)

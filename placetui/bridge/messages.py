@@ -30,10 +30,7 @@ class Message:
     """One line of the pipe."""
 
     kind: str
-    """Its `type`."""
-
     body: Mapping[str, Any] = field(default_factory=dict)
-    """The rest of the object."""
 
     def read(self, name: str, kind: type[T]) -> T:
         """A value of the body; a ProtocolError if it is missing, or of another type."""

@@ -29,7 +29,6 @@ class Thresholds:
 
 
 NO_THRESHOLDS = Thresholds()
-"""No alerts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +37,7 @@ class Alert:
 
     kind: AlertKind
     message: str
-    """A sentence for a person."""
-
     node: int
-    """Rank of the node."""
-
     device: int
 
 

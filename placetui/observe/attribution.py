@@ -48,8 +48,6 @@ class NodeFacts:
     """The processes of a node: those on its GPUs, and their ancestors."""
 
     processes: Mapping[int, ProcessFact] = field(default_factory=dict)
-    """By pid."""
-
     complete: bool = True
     """Whether every process of the machine can be seen from where this was read: within a container they cannot."""
 
@@ -60,8 +58,6 @@ class ActorFact:
 
     id: str
     node: int
-    """Rank of its node."""
-
     pid: int
     name: str = ""
     class_name: str = ""

@@ -36,8 +36,6 @@ NEGLIGIBLE = 64 * 2**20
 
 
 Owner: TypeAlias = "tuple[str, int]"
-"""Component and rank."""
-
 Planned: TypeAlias = "dict[int, set[Owner]]"
 """By GPU of a node, who belongs there."""
 
@@ -50,8 +48,6 @@ class Drift:
 
     kind: DriftKind
     message: str
-    """A sentence for a person."""
-
     component: str | None = None
     rank: int | None = None
     node: int | None = None

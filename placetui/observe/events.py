@@ -61,15 +61,12 @@ class Event:
 
     kind: EventKind
     node: int | None = None
-    """Rank of the node."""
-
     device: int | None = None
     component: str | None = None
     rank: int | None = None
     """None also where the event is about several ranks."""
 
     message: str = ""
-    """A sentence for a person."""
 
     @property
     def is_problem(self) -> bool:
@@ -84,8 +81,6 @@ class EventLog:
 
     def __init__(self, limit: int = 1000) -> None:
         self.events: deque[Event] = deque(maxlen=limit)
-        """Oldest first."""
-
         self._last: Observation | None = None
         self._drift: dict[tuple[object, ...], Drift] = {}
         self._alerts: dict[tuple[object, ...], Alert] = {}

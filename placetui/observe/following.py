@@ -31,8 +31,6 @@ class PlanOutline:
 
     framework: str
     sizes: Mapping[str, int]
-    """World size by component."""
-
     groups: Mapping[str, str] = field(default_factory=dict)
     """Component by the name under which its processes run."""
 

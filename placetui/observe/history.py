@@ -21,8 +21,6 @@ class _Track:
     """A ring of rows of one node: when, and a byte per device and metric."""
 
     width: int
-    """Bytes in a row."""
-
     ticks: array[int]
     values: bytearray = field(default_factory=bytearray)
     newest: int = -1

@@ -14,8 +14,6 @@ from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 Source: TypeAlias = Literal["nvml", "ray", "replay", "simulated"]
-"""Where an observation comes from."""
-
 ProcessKind: TypeAlias = Literal["rank", "service", "actor", "foreign", "gone"]
 """A rank or a service of a known job, another Ray actor, a process that is neither, or memory without a process."""
 
@@ -110,8 +108,6 @@ class Claim:
     """Name of the placement group it runs in, or its id, of any program."""
 
     bundle: int | None = None
-    """Its bundle in that group."""
-
     task: bool = False
     """Whether it is no actor, but a task: those come and go, and nobody places them."""
 
@@ -176,8 +172,6 @@ class DeviceSample:
 
     uuid: str | None = None
     name: str | None = None
-    """Product name."""
-
     memory_used: int | None = None
     """Bytes."""
 

@@ -40,8 +40,6 @@ from typing import Any, Protocol
 from placetui.placement.wording import listing
 
 READ_ONLY = frozenset({"ps", "job", "logs", "stack", "preflight", "pending", "versions", "clusters"})
-"""Kinds that change nothing."""
-
 INSTALL_RAY = "install the version that the cluster runs: pip install 'ray==VERSION'"
 """What to do without Ray, or with another one."""
 
@@ -58,7 +56,6 @@ SPARE = 3_600.0 + 600.0
 """Seconds of an `up` besides its own: for a person to answer, and for connecting."""
 
 JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""What a job can be called."""
 
 
 def may_still_run(silent: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -150,7 +147,6 @@ class NoAddress(ValueError):
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.hint = hint
-        """How to write it."""
 
 
 def split_address(text: str) -> tuple[str, int]:

@@ -25,11 +25,7 @@ class Status:
     """One sentence for a person; empty when there is nothing to say."""
 
     retry_in: float | None = None
-    """Seconds until the next try, when lost."""
-
     restarts: int = 0
-    """How often the link was restored so far."""
-
     absent: bool = False
     """Whether there simply is nothing to look at, as on a machine without a cluster: no reason to alarm anybody.
     The source keeps looking for one."""

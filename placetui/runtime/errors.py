@@ -18,8 +18,6 @@ class ClusterError(ValueError):
         super().__init__(message)
         self.message = message
         self.hint = hint
-        """What to do about it."""
-
         if hint and sys.version_info >= (3, 11):
             # Shown below the traceback of a program that does not catch it.
             self.add_note(f"hint: {hint}")

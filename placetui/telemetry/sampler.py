@@ -74,7 +74,6 @@ that comes back by itself needs none."""
 
 
 Samples: TypeAlias = "tuple[DeviceSample, ...]"
-"""A GPU, or its instances."""
 
 
 @dataclass(slots=True)
@@ -122,8 +121,6 @@ class NodeSampler:
         self._opening_since: float | None = None
         self._is_open = False
         self._failure: str | None = None
-        """Why NVML cannot be opened."""
-
         self._attempts = 0
         self._reopen_at = 0.0
 

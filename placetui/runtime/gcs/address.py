@@ -22,7 +22,6 @@ from placetui.runtime.policy import DEFAULT, Policy
 T = TypeVar("T")
 
 DEFAULT_PORT = 6379
-"""A head's default."""
 
 
 def resolve_address(text: str, environment: Mapping[str, str] | None = None) -> str:

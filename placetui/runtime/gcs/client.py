@@ -72,8 +72,6 @@ class Head:
         """Called between such repetitions; what it raises ends them."""
 
         self.calls = 0
-        """Calls made so far."""
-
         self.interruptions = 0
         """Calls that were not answered so far."""
 

@@ -22,7 +22,6 @@ NEWEST_KNOWN = "2.60.0"
 """The newest Ray that all tests have passed with; docs/compatibility.md has the table."""
 
 _SHOWN = 3
-"""So many missing names say enough."""
 
 
 class Call(NamedTuple):
@@ -31,10 +30,7 @@ class Call(NamedTuple):
     service: str
     method: str
     asks: str = ""
-    """Fields of the request."""
-
     replies: str = ""
-    """Fields of the reply, besides `status`."""
 
 
 CALLS = (

@@ -12,8 +12,6 @@ from placetui.placement.plan import SHARE_UNITS
 from placetui.placement.topology import Node
 
 DEVICES = ("GPU", "NPU")
-"""Resources of Ray that are devices."""
-
 NODE_RANK = "RLINF_NODE_RANK"
 """The label of a node, or the variable in its environment, that says its rank."""
 
@@ -36,15 +34,9 @@ class RayNode:
     ip: str
     host: str = ""
     resources: Mapping[str, float] = field(default_factory=dict)
-    """All there is, by name."""
-
     labels: Mapping[str, str] = field(default_factory=dict)
     head: bool = False
-    """Whether the cluster's head runs there."""
-
     port: int = 0
-    """Of its raylet."""
-
     state: str = ""
     """`IDLE`, `ACTIVE` or `DRAINING`, as its raylet reported last."""
 
@@ -138,8 +130,6 @@ class RayWorker:
 
     bundles: Mapping[int, int] = field(default_factory=dict)
     address: str = ""
-    """Where it answers."""
-
     unused: bool = False
     """Whether it was never given anything to do."""
 

@@ -11,7 +11,6 @@ from placetui.runtime.errors import ClusterError, RankFailure
 from placetui.runtime.policy import DEFAULT
 
 NAMED = 6
-"""Ranks that a message names."""
 
 
 class GroupError(ClusterError):
@@ -33,14 +32,10 @@ class GroupError(ClusterError):
             )
             parts.append(f"{_ranks(waiting)} {said}")
         self.failures = dict(failures)
-        """By rank."""
-
         self.waiting = tuple(waiting)
         """Ranks that had not answered."""
 
         self.results = dict(results or {})
-        """Of the ranks that succeeded."""
-
         self._made_of = (call, failures, waiting, results, after)
         super().__init__(
             f"`{call}`{'' if failures else ':'} {'; '.join(parts)}",

@@ -26,8 +26,6 @@ LINES = 100
 """How many of each rank, unless asked otherwise."""
 
 INTERVAL = 0.5
-"""Seconds between looks."""
-
 _DRIVER = "driver of the job"
 """As a component, whose name has no blanks."""
 
@@ -86,8 +84,6 @@ class _Stream:
     """Where to go on, by stream; None before it was read at all."""
 
     over: bool = False
-    """Whether nothing more can come."""
-
     more: bool = True
     """Whether there was more than was sent at once."""
 

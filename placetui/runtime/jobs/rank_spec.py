@@ -28,17 +28,11 @@ class RankSpec:
     max_restarts: int
     runtime_env: Mapping[str, Any]
     node: str
-    """Id of its Ray node."""
-
     spec: Mapping[str, Any]
-    """Of its actor."""
-
     group: str = ""
     """Id of its placement group; empty on nodes and robots."""
 
     bundle: int = 0
-    """Its place in the group."""
-
     captures: bool = False
     """Whether tasks that it starts stay within the group."""
 
@@ -47,8 +41,6 @@ class RankSpec:
     """Whether it outlives the process that starts it."""
 
     max_concurrency: int | None = None
-    """Calls that it answers at a time."""
-
     engine: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of an engine, once they are known."""
 

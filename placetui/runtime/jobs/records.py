@@ -38,7 +38,6 @@ LOCK_SECONDS = 30.0
 """After which a lock counts as left behind by a process that died."""
 
 _APART = ("plan", "ranks")
-"""Fields that are stored beside the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,6 @@ class Record:
     job: str
     file: str | None
     created: float
-    """Seconds since the epoch."""
-
     uid: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Tells two jobs of one name apart."""
 
@@ -57,8 +54,6 @@ class Record:
     """`launching` until every rank was alive once, then `ready`; `stopping` once it is being stopped."""
 
     groups: Mapping[str, int] = field(default_factory=dict)
-    """World size by component."""
-
     nodes: tuple[Mapping[str, Any], ...] = ()
     """The match: planned nodes with the Ray nodes they are on."""
 

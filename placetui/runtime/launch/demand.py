@@ -21,8 +21,6 @@ class LaunchOptions:
     """`module:Class`; from Python the class itself; None for the built-in one."""
 
     args: tuple[Any, ...]
-    """From Python only."""
-
     kwargs: Mapping[str, Any]
     cpu_units: int | None
     """None: as much as the rank's share."""
@@ -32,8 +30,6 @@ class LaunchOptions:
     """From Python only: calls that a rank answers at a time."""
 
     runtime_env: Mapping[str, Any]
-    """As Ray takes it."""
-
     secret: frozenset[str]
     """Variables that a person gave: they may be secret, and are not stored."""
 

@@ -29,7 +29,6 @@ class NodeCheck:
 
     total: int
     holders: tuple[str, ...] = ()
-    """Who has the rest, in words."""
 
     @property
     def fits(self) -> bool:

@@ -18,8 +18,6 @@ class Probed:
     """What work inside a bundle finds out about it."""
 
     bundle: int
-    """Its index in the placement group."""
-
     node: str
     """Id of its Ray node."""
 
@@ -56,8 +54,6 @@ class MovedRank:
     rank: int
     node: int
     planned: tuple[int, ...]
-    """Positions on the node."""
-
     got: tuple[int, ...]
 
     def sentence(self) -> str:

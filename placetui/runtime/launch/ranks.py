@@ -28,8 +28,6 @@ from placetui.runtime.policy import Deadline
 from placetui.runtime.remote import rank_actor
 
 Rank = tuple[str, int]
-"""Component and rank."""
-
 _MODEL = "accelerator_type:"
 """Before the name of a node's accelerator, among its resources."""
 
@@ -52,8 +50,6 @@ class Setting:
 
     python_path: Sequence[str]
     uid: str = ""
-    """Of the job."""
-
     namespace: str = NAMESPACE
     working_dir: str = ""
     """For components whose runtime environment has none."""

@@ -33,8 +33,6 @@ class Request:
     """What `up` is asked for."""
 
     text: str
-    """Of the file."""
-
     source: str
     job: str
     address: str

@@ -31,8 +31,6 @@ class Reservation:
     """A placement group that stands."""
 
     group: Any
-    """As Ray has it."""
-
     devices: tuple[Probed, ...]
     """What is in its bundles: by node in the given order, then by position of the GPU."""
 

@@ -40,10 +40,7 @@ class UsedGpu:
 
     address: str
     gpu: str
-    """Physical id."""
-
     by: tuple[str, ...]
-    """Who uses it, in words."""
 
     def sentence(self) -> str:
         return f"GPU {self.gpu} of node {self.node} ({self.address}) is used by {listing(self.by, 3)}"

@@ -229,7 +229,6 @@ class NodeType:
     name: str
     resources: dict[str, int]
     most: int
-    """How many more of them."""
 
     def nodes(self) -> list[NodeResources]:
         return [NodeResources(f"{self.name} #{number}", self.resources, self.resources) for number in range(self.most)]

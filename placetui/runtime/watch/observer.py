@@ -77,7 +77,6 @@ class ObserverOptions:
     sample: bool = True
     settle: float = 0.0
     plan: Mapping[str, Any] = field(default_factory=dict)
-    """Outline of the plan, to find the job that it describes."""
 
     @classmethod
     def read(cls, options: Mapping[str, Any]) -> ObserverOptions:
@@ -104,8 +103,6 @@ class RayObserver:
         self._options = ObserverOptions.read(options)
         self._clock = clock
         self.status: Status = Status("starting")
-        """How the link to the cluster is."""
-
         self._outline = PlanOutline.read(self._options.plan)
         if self._outline is None or self._options.job:
             self._reader = TableReader(self._options.address, self._options.job)

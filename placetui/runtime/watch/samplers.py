@@ -142,8 +142,6 @@ class SampledNode:
     actor: Any = None
     made_at: float = 0.0
     call: Any = None
-    """What is in progress."""
-
     asked_at: float = 0.0
     reading: Reading | None = None
     read_at: float | None = None

@@ -42,8 +42,6 @@ class TableReader:
         not the one that is meant; none: it was asked for by its name.
         """
         self.head: Head | None = None
-        """While there is one."""
-
         self.session = ""
         """Ray's name for the life of the cluster that is read: another one after it was restarted."""
 

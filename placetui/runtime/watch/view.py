@@ -43,8 +43,6 @@ class Seen:
 
     tables: Tables
     record: Record | None = None
-    """Of the job that is watched."""
-
     time: float = 0.0
     """When that was, in seconds since the epoch."""
 
@@ -52,7 +50,6 @@ class Seen:
     """Groups and actors that have no place yet, and why."""
 
     jobs: tuple[RayJobSeen, ...] = ()
-    """Drivers, those that ended too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +59,6 @@ class Followed:
     jobs: tuple[RecognisedJob, ...] = ()
     job: RecognisedJob | None = None
     outline: PlanOutline | None = None
-    """Of the plan with which it is followed."""
-
     note: str = ""
 
     @property
