@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from placetui.observe.alerts import Alert
 from placetui.observe.drift import Drift
 from placetui.observe.model import NodeSample, Observation, RankState
 from placetui.placement.environment import NAMESPACE
 from placetui.placement.wording import ranges
-
-if TYPE_CHECKING:
-    pass
 
 EventKind: TypeAlias = Literal[
     "rank_died",

@@ -13,8 +13,8 @@ from placetui.bridge.work import Work
 from placetui.runtime.errors import ClusterError, ClusterLost
 from placetui.runtime.gcs.address import LastHead, open_head, resolve_address
 from placetui.runtime.gcs.client import Head, find_clusters
-from placetui.runtime.gcs.guard import abandoned
 from placetui.runtime.gcs.model import Tables
+from placetui.runtime.gcs.outages import abandoned
 from placetui.runtime.gcs.versions import versions
 from placetui.runtime.jobs.call import call
 from placetui.runtime.jobs.foreign import find_any_job, find_foreign_jobs

@@ -6,6 +6,8 @@ import re
 import time
 from collections.abc import Sequence
 
+from placetui.observe.recording.reader import clock
+
 _OFFSET = re.compile(r"([+-])([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*(s|m|min|h)?")
 _PART = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)\s*%")
 _NUMBER = re.compile(r"#\s*([0-9]{1,9})")
@@ -61,9 +63,5 @@ def _time_of_day(found: re.Match[str], times: Sequence[float], here: float) -> f
     span = 1 if found[6] else 60
     inside = [moment for moment in wanted if times[0] - span < moment <= times[-1]]
     if not inside:
-        raise ValueError(f"the recording goes from {_said(times[0])} to {_said(times[-1])}")
+        raise ValueError(f"the recording goes from {clock(times[0])} to {clock(times[-1])}")
     return max(times[0], min(inside, key=lambda moment: abs(moment - here)))
-
-
-def _said(moment: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(moment))

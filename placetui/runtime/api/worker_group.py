@@ -172,7 +172,7 @@ def _start(session: DriverSession, nodes: Sequence[RayNode], plan: Plan, timeout
             namespace=session.namespace,
         )
         # Nobody hears of it, and nothing is kept to make a rank again.
-        launcher = Launcher(session.ray, setting, left, lambda *_: None, lambda _: None)
+        launcher = Launcher(session.ray, setting, left, lambda *_: None)
         launcher.run()
         return launcher.handles(name)
     except BaseException:

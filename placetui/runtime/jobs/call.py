@@ -10,7 +10,7 @@ from placetui.placement.environment import NAMESPACE, worker_name
 from placetui.runtime.errors import RankFailure
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import driver
-from placetui.runtime.gcs.guard import guarded
+from placetui.runtime.gcs.outages import guarded
 from placetui.runtime.jobs.group import RankGroup
 from placetui.runtime.jobs.rank import asked_job, check_ready, size_of
 from placetui.runtime.jobs.state import JobStatus

@@ -19,8 +19,7 @@ from placetui.runtime.gcs.model import RayActor, RayNode, Tables
 from placetui.runtime.jobs import records
 from placetui.runtime.jobs.records import READY, Record
 from placetui.runtime.jobs.state import JobState, JobStatus, find_job, job_actors, job_of, rank_state
-from placetui.runtime.watch.facts import cluster_facts, with_user
-from placetui.runtime.watch.recognition import JobWatch
+from placetui.runtime.watch.recognition import JobWatch, cluster_facts, with_user
 
 if TYPE_CHECKING:
     from placetui.runtime.gcs.client import Head

@@ -13,8 +13,8 @@ from placetui.placement.wording import listing
 from placetui.runtime.errors import ClusterError, NotPossible, explain
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import driver, node_task, tied_to
-from placetui.runtime.gcs.guard import guarded
 from placetui.runtime.gcs.model import RayActor
+from placetui.runtime.gcs.outages import guarded
 from placetui.runtime.jobs.foreign import look_again
 from placetui.runtime.jobs.rank import RankTarget, asked_job, current, size_of, target_of
 from placetui.runtime.jobs.state import NODE_LOST, JobStatus

@@ -10,8 +10,7 @@ from placetui.runtime import remote
 from placetui.runtime.errors import NotPossible, RankFailure
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import actor_id, driver, ship_by_value
-from placetui.runtime.gcs.guard import guarded
-from placetui.runtime.gcs.leases import LostLeases
+from placetui.runtime.gcs.outages import LostLeases, guarded
 from placetui.runtime.jobs import rank_spec, records
 from placetui.runtime.jobs.rank import RankTarget, asked_job, check_ready, current, target_of
 from placetui.runtime.jobs.rank_spec import RankSpec

@@ -9,7 +9,7 @@ from placetui.bridge.work import Work
 from placetui.runtime.errors import NotPossible
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import driver, node_task, tied_to
-from placetui.runtime.gcs.guard import guarded
+from placetui.runtime.gcs.outages import guarded
 from placetui.runtime.jobs.rank import RankTarget, asked_job, target_of
 from placetui.runtime.policy import Deadline
 from placetui.runtime.remote import stacks

@@ -14,8 +14,8 @@ from placetui.placement.wording import count
 from placetui.runtime.errors import ClusterError, NotPossible
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import driver, node_task, ship_by_value, tied_to
-from placetui.runtime.gcs.guard import guarded
 from placetui.runtime.gcs.model import RayGroup, RayNode
+from placetui.runtime.gcs.outages import guarded
 from placetui.runtime.jobs import records
 from placetui.runtime.jobs.foreign import find_any_job
 from placetui.runtime.jobs.records import Record

@@ -20,10 +20,9 @@ from placetui.runtime.errors import ClusterError, ClusterLost, NotPossible, Unre
 from placetui.runtime.gcs.address import open_head, resolve_address
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import driver
-from placetui.runtime.gcs.guard import guarded
 from placetui.runtime.gcs.interfaces import notice
-from placetui.runtime.gcs.leases import LostLeases
 from placetui.runtime.gcs.model import RayNode, Tables
+from placetui.runtime.gcs.outages import LostLeases, guarded
 from placetui.runtime.jobs import rank_spec, records
 from placetui.runtime.jobs.records import Record
 from placetui.runtime.jobs.state import check_free

@@ -25,7 +25,7 @@ from placetui.runtime.launch.probe import ask_nodes
 from placetui.runtime.policy import Deadline
 from placetui.runtime.remote.rank_actor import RankActor
 from placetui.runtime.remote.sampler import read_once
-from placetui.runtime.watch.facts import cluster_facts
+from placetui.runtime.watch.recognition import cluster_facts
 from placetui.runtime.watch.samplers import GpuOrder, Reading
 from placetui.runtime.watch.view import ShownNode, actor_facts, bare_node
 from placetui.telemetry.node import NodeReader

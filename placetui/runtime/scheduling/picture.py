@@ -20,7 +20,7 @@ from placetui.runtime.gcs.model import RayActor, RayBundle, RayGroup, RayNode, T
 from placetui.runtime.gcs.rows import read_node_types
 from placetui.runtime.jobs import records
 from placetui.runtime.jobs.records import Record
-from placetui.runtime.watch.facts import with_user
+from placetui.runtime.watch.recognition import with_user
 
 PLACED_GROUPS = ("PREPARED", "CREATED", "RESCHEDULING")
 """States of groups whose bundles hold something."""

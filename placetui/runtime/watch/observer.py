@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from placetui.frameworks.registry import by_mode
@@ -20,9 +20,8 @@ from placetui.observe.ports import CONNECTED, NoObservation, Status
 from placetui.runtime.errors import ClusterError, NothingFound, NotReady
 from placetui.runtime.gcs.model import NODE_RANK, RayNode
 from placetui.runtime.policy import DEFAULT
-from placetui.runtime.watch.facts import cluster_facts
 from placetui.runtime.watch.latest import Latest
-from placetui.runtime.watch.recognition import JobWatch
+from placetui.runtime.watch.recognition import JobWatch, cluster_facts
 from placetui.runtime.watch.samplers import SampledNode, Samplers, UsedNodes
 from placetui.runtime.watch.table_reader import TableReader
 from placetui.runtime.watch.tasks import Tasks
@@ -81,17 +80,10 @@ class ObserverOptions:
     @classmethod
     def read(cls, options: Mapping[str, Any]) -> ObserverOptions:
         """Check the options of a request; a ValueError if they are wrong."""
-        kinds: dict[str, tuple[type, ...]] = {
-            "address": (str,),
-            "job": (str,),
-            "mode": (str,),
-            "nodes": (int,),
-            "sample": (bool,),
-            "settle": (int, float),
-            "plan": (dict,),
-        }
+        kinds = {name: {type(value)} for name, value in asdict(cls()).items()}
+        kinds["settle"].add(int)
         for name, value in options.items():
-            if name not in kinds or type(value) not in kinds[name]:
+            if type(value) not in kinds.get(name, ()):
                 raise ValueError(f"a Ray cluster cannot be observed with {name} = {value!r}")
         return cls(**options)
 

@@ -382,7 +382,7 @@ class UsedNodes:
     def update(self, tables: Tables) -> frozenset[str]:
         """Ids of nodes on which something runs or is reserved; the head's, which is never scaled down."""
         now = self._clock()
-        busy = {actor.node for actor in tables.actors if actor.state != "DEAD" and not is_sampler(actor.namespace)}
+        busy = {actor.node for actor in tables.actors if actor.state != "DEAD" and actor.namespace != SAMPLER_NAMESPACE}
         for node in tables.nodes:
             if (
                 node.head
@@ -392,11 +392,6 @@ class UsedNodes:
                 self._used_at[node.id] = now
         self._used_at = {node.id: self._used_at[node.id] for node in tables.nodes if node.id in self._used_at}
         return frozenset(name for name, at in self._used_at.items() if now - at < LINGER)
-
-
-def is_sampler(namespace: str) -> bool:
-    """Whether an actor of that namespace is a sampler."""
-    return namespace == SAMPLER_NAMESPACE
 
 
 def _why(problem: Exception) -> str:

@@ -17,7 +17,7 @@ from placetui.runtime.jobs import records
 from placetui.runtime.jobs.records import READY, STOPPING, Record
 from placetui.runtime.jobs.state import dead_actors
 from placetui.runtime.scheduling.pending import find_waiting
-from placetui.runtime.watch.facts import with_user
+from placetui.runtime.watch.recognition import with_user
 from placetui.runtime.watch.view import Seen
 
 RETRY = 2.0
