@@ -336,7 +336,7 @@ class Bridge:
 
         Without `wait` it returns at once; the child undoes what it does by itself.
         """
-        self._mailbox.post(self._begin_to_close)
+        self._mailbox.post(self._closing.set)
         thread = self._thread
         if thread is None:
             self._finish()
@@ -354,9 +354,6 @@ class Bridge:
             self._change("failed", f"the bridge broke: {problem}")
         finally:
             self._finish()
-
-    def _begin_to_close(self) -> None:
-        self._closing.set()
 
     def _finish(self) -> None:
         for action in self._mailbox.close():

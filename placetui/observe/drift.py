@@ -60,14 +60,8 @@ class Drift:
     """Of the process that should not be there."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "component": self.component,
-            "rank": self.rank,
-            "node": self.node,
-            "device": self.device,
-            "message": self.message,
-        }
+        names = ("kind", "component", "rank", "node", "device", "message")
+        return {name: getattr(self, name) for name in names}
 
 
 def drift(plan: Plan, observation: Observation) -> tuple[Drift, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 from placetui.observe.alerts import Alert
@@ -44,6 +45,9 @@ PROBLEMS: frozenset[EventKind] = frozenset(
 
 MOST_ALIKE = 8
 """Changes of one kind in one observation that are listed one by one; more of them are one event."""
+
+_DRIFT_KEY = attrgetter("kind", "component", "rank", "node", "device", "pid")
+"""Not the message: it holds figures that change."""
 
 _REPORTED_OTHERWISE = frozenset({"dead_rank", "stale", "draining"})
 """Drift that is an event of its rank, node or device already."""
@@ -94,7 +98,7 @@ class EventLog:
         a recording, drops the events after it and gives none.
         """
         before, self._last = self._last, observation
-        known_drift, self._drift = self._drift, {_drift_key(one): one for one in drift}
+        known_drift, self._drift = self._drift, {_DRIFT_KEY(one): one for one in drift}
         known_alerts, self._alerts = self._alerts, {(one.kind, one.node, one.device): one for one in alerts}
         if before is None or observation.time < before.time:
             while self.events and self.events[-1].time > observation.time:
@@ -251,11 +255,6 @@ def _node_events(time: float, then: NodeSample | None, now: NodeSample) -> Itera
             verb = "is stale" if device.stale else "is back"
             message = f"{now.name}/gpu{device.index} {verb}{reason}"
             yield Event(time, kind, now.rank, device.index, message=message)
-
-
-def _drift_key(one: Drift) -> tuple[object, ...]:
-    # Not the message: it holds figures that change.
-    return one.kind, one.component, one.rank, one.node, one.device, one.pid
 
 
 def _differences(

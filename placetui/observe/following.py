@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from placetui.frameworks.cluster_facts import ActorSeen, RankSeen
@@ -54,14 +54,7 @@ class PlanOutline:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "framework": self.framework,
-            "sizes": dict(self.sizes),
-            "groups": dict(self.groups),
-            "not_launched": {script: list(names) for script, names in self.not_launched.items()},
-            "file": self.file,
-            "job": self.job,
-        }
+        return asdict(self)
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> PlanOutline | None:

@@ -27,6 +27,10 @@ NodeState: TypeAlias = Literal["up", "idle", "draining", "lost"]
 remove it. `lost`: a job has it, and the cluster has not."""
 
 
+def _values(one: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in names}
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessSample:
     """One process on one device."""
@@ -65,18 +69,9 @@ class ProcessSample:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "pid": self.pid,
-            "memory": self.memory,
-            "component": self.component,
-            "rank": self.rank,
-            "job": self.job,
-            "actor": self.actor,
+            **_values(self, "pid", "memory", "component", "rank", "job", "actor"),
             "framework": self.framework or ("placetui" if self.kind == "rank" else None),
-            "state": self.state,
-            "restarts": self.restarts,
-            "since": self.since,
-            "device_from": self.device_from,
-            "kind": self.kind,
+            **_values(self, "state", "restarts", "since", "device_from", "kind"),
             **({"note": self.note} if self.note else {}),
         }
 
@@ -148,18 +143,10 @@ class Claim:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "actor": self.actor,
-            "actor_id": self.actor_id,
+            **_values(self, "actor", "actor_id"),
             "class": self.class_name,
-            "namespace": self.namespace,
-            "job": self.job,
-            "component": self.component,
-            "rank": self.rank,
-            "pid": self.pid,
-            "reserved": self.reserved,
-            "claimed": self.claimed,
-            "placement_group": self.placement_group,
-            "bundle": self.bundle,
+            **_values(self, "namespace", "job", "component", "rank", "pid"),
+            **_values(self, "reserved", "claimed", "placement_group", "bundle"),
         }
 
 
@@ -241,18 +228,8 @@ class DeviceSample:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "index": self.index,
-            "gpu_id": self.gpu_id,
-            "uuid": self.uuid,
-            "name": self.name,
-            "memory_used": self.memory_used,
-            "memory_total": self.memory_total,
-            "utilization": self.utilization,
-            "temperature": self.temperature,
-            "power": self.power,
-            "age": self.age,
-            "stale": self.stale,
-            "error": self.error,
+            **_values(self, "index", "gpu_id", "uuid", "name", "memory_used", "memory_total"),
+            **_values(self, "utilization", "temperature", "power", "age", "stale", "error"),
             "processes": [process.to_dict() for process in (*self.processes, *self._idle)],
             "claims": [{**claim.to_dict(), "held": self.held_by(claim)} for claim in self.claims],
         }
@@ -299,17 +276,8 @@ class NodeSample:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "rank": self.rank,
-            "name": self.name,
-            "ip": self.ip,
-            "age": self.age,
-            "stale": self.stale,
-            "error": self.error,
-            "cpu_percent": self.cpu_percent,
-            "memory_used": self.memory_used,
-            "memory_total": self.memory_total,
-            "state": self.state,
-            "reason": self.reason,
+            **_values(self, "rank", "name", "ip", "age", "stale", "error"),
+            **_values(self, "cpu_percent", "memory_used", "memory_total", "state", "reason"),
             "devices": [device.to_dict() for device in self.devices],
         }
 

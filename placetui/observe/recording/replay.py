@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from placetui.observe.delta import NOTHING, changed_nodes
-from placetui.observe.model import Observation, Source
+from placetui.observe.model import Source
 from placetui.observe.ports import Status, Subscriber, Update
 from placetui.observe.recording.reader import Recording, RecordingError, clock
 
@@ -175,15 +175,12 @@ class ReplaySource:
             return False
         changed = changed_nodes(self._shown, observation)
         self._shown, self._number = observation, number
-        self._deliver(observation, changed)
-        if number + 1 == len(self._recording.times) and self._end:
-            self._tell(Status("connected", self._end))
-        return True
-
-    def _deliver(self, observation: Observation, changed: frozenset[int]) -> None:
         with self._delivery:
             if self._subscriber:
                 self._subscriber.updated(Update(observation, changed))
+        if number + 1 == len(self._recording.times) and self._end:
+            self._tell(Status("connected", self._end))
+        return True
 
     def _tell(self, status: Status) -> None:
         with self._delivery:

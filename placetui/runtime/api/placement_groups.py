@@ -51,7 +51,12 @@ def create_placement_groups(args: Any, *, timeout: float = DEFAULT.launch) -> di
 
 
 def _layout(args: Any) -> SlimeLayout:
-    given: Mapping[Any, Any] = args if isinstance(args, Mapping) else _attributes(args)
+    given: Mapping[Any, Any] = (
+        args
+        if isinstance(args, Mapping)
+        # Not `vars`: a class may have defaults.
+        else {name: getattr(args, name) for name in KNOWN_ARGUMENTS if hasattr(args, name)}
+    )
     # A program's arguments hold everything else, too.
     section = {key: value for key, value in given.items() if argument_name(str(key)) in KNOWN_ARGUMENTS}
     problems = Problems()
@@ -59,11 +64,6 @@ def _layout(args: Any) -> SlimeLayout:
     problems.raise_if_blocking()
     assert layout
     return layout
-
-
-def _attributes(args: Any) -> dict[str, Any]:
-    """Slime's arguments of an object, its class's own defaults among them."""
-    return {name: getattr(args, name) for name in KNOWN_ARGUMENTS if hasattr(args, name)}
 
 
 def _session(layout: SlimeLayout) -> DriverSession:

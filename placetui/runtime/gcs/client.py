@@ -132,7 +132,8 @@ class Head:
         fields: dict[str, Any] = {}
         for name, value in filters.items():
             if name == "state":
-                fields[name] = self._actor_states.values_by_name[value].number
+                states = self._messages.GetAllActorInfoRequest.Filters.DESCRIPTOR.fields_by_name["state"].enum_type
+                fields[name] = states.values_by_name[value].number
             else:
                 fields[f"{name}_id" if name == "job" else "actor_id"] = bytes.fromhex(value)
         rows = self._call("GetAllActorInfo", filters=fields).actor_table_data
@@ -265,10 +266,6 @@ class Head:
         self._call("RemovePlacementGroup", tolerate_missing=True, placement_group_id=bytes.fromhex(group))
 
     # Calls
-
-    @property
-    def _actor_states(self) -> Any:
-        return self._messages.GetAllActorInfoRequest.Filters.DESCRIPTOR.fields_by_name["state"].enum_type
 
     def _call(self, method: str, **fields: Any) -> Any:
         """Repeated, as Ray's own clients do it, as long as the head does not answer."""

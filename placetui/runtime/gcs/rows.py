@@ -33,12 +33,14 @@ def read_node(row: Any) -> RayNode:
         labels=dict(row.labels),
         head=row.is_head_node,
         port=row.node_manager_port,
-        state=_node_state(row.state_snapshot),
+        state=_word(row.state_snapshot, "state"),
     )
 
 
-def _node_state(snapshot: Any) -> str:
-    return str(snapshot.DESCRIPTOR.fields_by_name["state"].enum_type.values_by_number[snapshot.state].name)
+def _word(row: Any, field: str) -> str:
+    """The name of a field's value, which is one of an enumeration; empty of a value that this Ray does not know."""
+    values = row.DESCRIPTOR.fields_by_name[field].enum_type.values_by_number
+    return str(values[getattr(row, field)].name) if getattr(row, field) in values else ""
 
 
 def read_actor(row: Any, environments: Environments) -> RayActor:
@@ -56,7 +58,7 @@ def read_actor(row: Any, environments: Environments) -> RayActor:
         name=row.name,
         namespace=row.ray_namespace,
         class_name=row.class_name,
-        state=row.DESCRIPTOR.fields_by_name["state"].enum_type.values_by_number[row.state].name,
+        state=_word(row, "state"),
         reason=_death(row),
         node=_id(node),
         pid=row.pid,
@@ -154,21 +156,19 @@ def _variables(row: Any) -> dict[str, str]:
 
 def read_group(row: Any) -> RayGroup:
     """A row of the placement groups' table."""
-    states = row.DESCRIPTOR.fields_by_name["state"].enum_type.values_by_number
-    scheduling = row.stats.DESCRIPTOR.fields_by_name["scheduling_state"].enum_type.values_by_number
     return RayGroup(
         id=row.placement_group_id.hex(),
         name=row.name,
         namespace=row.ray_namespace,
-        state=states[row.state].name,
-        scheduling=scheduling[row.stats.scheduling_state].name,
+        state=_word(row, "state"),
+        scheduling=_word(row.stats, "scheduling_state"),
         bundles=tuple(
             RayBundle(_id(bundle.node_id), dict(bundle.unit_resources), dict(bundle.label_selector))
             for bundle in row.bundles
         ),
         abandoned=row.creator_job_dead,
         job=_id(row.creator_job_id),
-        strategy=row.DESCRIPTOR.fields_by_name["strategy"].enum_type.values_by_number[row.strategy].name,
+        strategy=_word(row, "strategy"),
         requested=row.stats.creation_request_received_ns / 1e9,
         attempts=row.stats.scheduling_attempt,
     )
@@ -205,12 +205,8 @@ def _id(value: bytes) -> str:
 
 
 def _cause(row: Any) -> str:
-    kind = row.death_cause.WhichOneof("context") or ""
-    if kind != "actor_died_error_context":
-        return str(kind)
-    context = row.death_cause.actor_died_error_context
-    values = context.DESCRIPTOR.fields_by_name["reason"].enum_type.values_by_number
-    return str(values[context.reason].name) if context.reason in values else ""
+    kind: str = row.death_cause.WhichOneof("context") or ""
+    return _word(row.death_cause.actor_died_error_context, "reason") if kind == "actor_died_error_context" else kind
 
 
 def _death(row: Any) -> str:

@@ -111,7 +111,10 @@ def as_obtained(plan: Plan, demand: Demand, result: Order) -> Plan:
 
 
 def _obtained(plan: Plan, placement: Placement, needs: RankNeeds, result: Order) -> Placement:
-    visible = _ids(placement.visible_accelerators, result.visible[placement.cluster_node_rank])
+    ids = result.visible[placement.cluster_node_rank]
+    visible = [
+        ids[int(one)] if one.isdecimal() and int(one) < len(ids) else one for one in placement.visible_accelerators
+    ]
     if plan.kind_of(placement) != GPU:
         return replace(placement, visible_accelerators=visible)
     positions = [result.bundles[number].position for number in needs.bundles]
@@ -123,10 +126,6 @@ def _obtained(plan: Plan, placement: Placement, needs: RankNeeds, result: Order)
         local_hardware_ranks=positions,
         local_accelerator_rank=positions[0],
     )
-
-
-def _ids(positions: Sequence[str], visible: Sequence[str]) -> list[str]:
-    return [visible[int(one)] if one.isdecimal() and int(one) < len(visible) else one for one in positions]
 
 
 def _gpus(positions: Sequence[int]) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 
 from placetui.bridge.work import Interrupted, Work
 from placetui.frameworks.registry import framework_of
-from placetui.observe.model import RankState
 from placetui.observe.operations import LOCAL
 from placetui.observe.owners import this_owner
 from placetui.placement.plan import SHARE_UNITS, Plan
@@ -261,7 +260,12 @@ class _Up:
         )
         lost = LostLeases(head, record.ray_job, match.nodes)
         launcher = Launcher(
-            ray, setting, deadline, self._report_rank, lambda one: rank_spec.store(head, one), lost.release
+            ray,
+            setting,
+            deadline,
+            lambda name, rank, state: self._work.report(step="launch", component=name, rank=rank, state=state),
+            lambda one: rank_spec.store(head, one),
+            lost.release,
         )
         ranks = launcher.run()
         self._work.check()
@@ -320,10 +324,6 @@ class _Up:
         self.step = step
         self._work.check()
         self._work.report(step=step, **details)
-
-    def _report_rank(self, component: str, rank: int, state: Any) -> None:
-        one = RankState(component, rank, state)
-        self._work.report(step="launch", component=component, rank=rank, state=one.state)
 
     def _roll_back(self, head: Head, record: Record, reason: BaseException) -> None:
         try:

@@ -18,7 +18,7 @@ from placetui.observe.operations import job_name
 from placetui.placement.config.reader import Reader
 from placetui.placement.environment import NAMESPACE
 from placetui.placement.plan import Plan
-from placetui.placement.problems import Problem, Problems
+from placetui.placement.problems import Problems
 from placetui.placement.topology import Node
 from placetui.placement.wording import count, listing
 from placetui.runtime.errors import ClusterError
@@ -63,7 +63,8 @@ def examine(head: Head, body: Mapping[str, Any], work: Work) -> Preflight:
     ]
     found = preflight(demand, picture.nodes, picture.holdings, problems, notes, source)
     if not found.fits and (hint := _with_more_nodes(demand, picture, addable(head, nodes))):
-        found = replace(found, problems=tuple(_hinted(one, hint) for one in found.problems))
+        hinted = [replace(one, hint=hint) if one.rule == "does_not_schedule" else one for one in found.problems]
+        found = replace(found, problems=tuple(hinted))
     return found
 
 
@@ -142,7 +143,3 @@ def _with_more_nodes(demand: RayDemand, picture: ClusterPicture, kinds: Sequence
             if all(one.verdict != "waits" for one in schedule([*picture.resources, *more], demand.requests)):
                 return f"the autoscaler can add {count(number, 'node')} of type {kind.name}, and then it fits"
     return ""
-
-
-def _hinted(problem: Problem, hint: str) -> Problem:
-    return replace(problem, hint=hint) if problem.rule == "does_not_schedule" else problem
