@@ -174,11 +174,8 @@ DELAYS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 HELLO_TIMEOUT = 15.0
 CLOSE_GRACE = 2.0
 _LOST_GRACE = 0.5
-_SETTLED = 5.0
-"""Seconds after which a child that ends counts as one that had worked."""
-
-_LOOK_INTERVAL = 1.0
-"""Seconds between looks whether the child is there, should something else hold its pipe open."""
+_SETTLED = 5.0  # seconds after which a child that ends counts as one that had worked
+_LOOK_INTERVAL = 1.0  # seconds between looks whether the child is there, should something else hold its pipe open
 
 
 class Listener(Protocol):

@@ -21,62 +21,25 @@ OUTAGE_VARIABLE = "RAY_gcs_rpc_server_reconnect_timeout_s"
 class Policy:
     """All timeouts, in seconds."""
 
-    call: float = 5.0
-    """One call to the head."""
-
-    raylet: float = 1.0
-    """One call to a raylet: one whose worker was stopped does not answer at all."""
-
-    silent: float = 2.0
-    """After which a raylet that does not answer a plain question is silent."""
-
-    connect: float = 3.0
-    """Until a head must take a connection."""
-
-    outage: float = 60.0
-    """How long calls are repeated while the head does not answer or is restarted."""
-
-    poll: float = 0.2
-    """Between two looks at something that is waited for."""
-
-    narrate: float = 2.0
-    """Between two reports of what is waited for."""
-
-    watch: float = 1.0
-    """Between two looks whether there is any point in waiting."""
-
-    leased: float = 2.0
-    """In which a process that the head asked for is given its work."""
-
-    freed: float = 3.0
-    """In which what somebody has just released becomes free."""
-
-    settle: float = 5.0
-    """In which a placement group must be created before it is removed."""
-
-    node_ranks: float = 60.0
-    """In which every node must say its rank."""
-
-    launch: float = 300.0
-    """Until every rank must be alive, unless asked otherwise."""
-
-    stop: float = 15.0
-    """Until a rank or a job that was killed must be gone."""
-
-    kill_again: float = 1.0
-    """After which an actor that is still there is killed once more."""
-
-    restart: float = 120.0
-    """Until a rank must be back, its worker's constructor included, unless asked otherwise."""
-
-    answer: float = 60.0
-    """Until ranks must answer a call, unless asked otherwise."""
-
-    read_log: float = 30.0
-    """For one look at a log file; the first one may have to start a process there."""
-
-    person: float = 3600.0
-    """For a person to say yes or no."""
+    call: float = 5.0  # one call to the head
+    raylet: float = 1.0  # one call to a raylet: one whose worker was stopped does not answer at all
+    silent: float = 2.0  # after which a raylet that does not answer a plain question is silent
+    connect: float = 3.0  # until a head must take a connection
+    outage: float = 60.0  # how long calls are repeated while the head does not answer or is restarted
+    poll: float = 0.2  # between two looks at something that is waited for
+    narrate: float = 2.0  # between two reports of what is waited for
+    watch: float = 1.0  # between two looks whether there is any point in waiting
+    leased: float = 2.0  # in which a process that the head asked for is given its work
+    freed: float = 3.0  # in which what somebody has just released becomes free
+    settle: float = 5.0  # in which a placement group must be created before it is removed
+    node_ranks: float = 60.0  # in which every node must say its rank
+    launch: float = 300.0  # until every rank must be alive, unless asked otherwise
+    stop: float = 15.0  # until a rank or a job that was killed must be gone
+    kill_again: float = 1.0  # after which an actor that is still there is killed once more
+    restart: float = 120.0  # until a rank must be back, its worker's constructor included, unless asked otherwise
+    answer: float = 60.0  # until ranks must answer a call, unless asked otherwise
+    read_log: float = 30.0  # for one look at a log file; the first one may have to start a process there
+    person: float = 3600.0  # for a person to say yes or no
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> Policy:

@@ -56,18 +56,12 @@ class DaemonThreads:
 OUTDATED = "the NVIDIA driver was updated: reading it from a new process"
 """Why a process ends whose library does not fit the driver any more; the bridge starts another one."""
 
-HURRY = 0.05
-"""Seconds for all GPUs one after the other, before they are read at the same time."""
-
-PATIENCE = 0.25
-"""Seconds that `read` waits at most."""
-
+HURRY = 0.05  # seconds for all GPUs one after the other, before they are read at the same time
+PATIENCE = 0.25  # seconds that `read` waits at most
 STALE_AGE = 1.8
 """Seconds after which values are not trusted, if new ones do not come: at 1 Hz the second reading that is missed."""
 
-STUCK = 0.5
-"""Seconds that a call may take before it counts as one that may not return."""
-
+STUCK = 0.5  # seconds that a call may take before it counts as one that may not return
 REOPEN_DELAYS = (2.0, 5.0, 15.0, 60.0)
 """Seconds before NVML is opened again for a GPU that is lost, the last for all later times. That is dear, and a GPU
 that comes back by itself needs none."""

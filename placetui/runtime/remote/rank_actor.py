@@ -24,26 +24,15 @@ FIRST_PORT = 20000
 LAST_PORT = 32768
 """Above the ports that Ray gives to its workers, below those that systems give to connections by themselves."""
 
-LOCKED_TOGETHER = 16
-"""Ports that share a lock."""
-
+LOCKED_TOGETHER = 16  # ports that share a lock
 SPEC_NAMESPACE = "placetui-ranks"
 """Of the head's key-value store: what each rank was made from."""
 
-VALUE_LIMIT = 65_536
-"""Characters of JSON that are sent back as a result."""
-
-TEXT_LIMIT = 200
-"""Characters that are left at least of a text that is too long."""
-
-ITEM_LIMIT = 1_000
-"""Entries of a collection that are inspected one by one."""
-
-DEPTH_LIMIT = 8
-"""Nesting depth to which collections are inspected."""
-
-LAST_LINES = 12
-"""Of a traceback that is sent back."""
+VALUE_LIMIT = 65_536  # characters of JSON that are sent back as a result
+TEXT_LIMIT = 200  # characters that are left at least of a text that is too long
+ITEM_LIMIT = 1_000  # entries of a collection that are inspected one by one
+DEPTH_LIMIT = 8  # nesting depth to which collections are inspected
+LAST_LINES = 12  # of a traceback that is sent back
 
 
 TOLD_VARIABLES = ("CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT", "PYTHONPATH")

@@ -14,20 +14,13 @@ from typing import Any, Protocol, TypeAlias
 
 from placetui.runtime.remote.internals import own_nvml_binding, visible_gpus
 
-FIRST_LEASE = 30.0
-"""Seconds until the first viewer must have asked."""
-
-SHARED = 0.3
-"""Seconds for which one reading serves all viewers."""
-
+FIRST_LEASE = 30.0  # seconds until the first viewer must have asked
+SHARED = 0.3  # seconds for which one reading serves all viewers
 ORPHANED = "its raylet has ended"
 """What a sampler says when it is no longer part of a cluster."""
 
-FIRST_READING = 3.0
-"""Seconds for one that is not repeated."""
-
-_PARTING = 1.0
-"""Seconds in which it is still heard."""
+FIRST_READING = 3.0  # seconds for one that is not repeated
+_PARTING = 1.0  # seconds in which it is still heard
 
 Answer: TypeAlias = "tuple[int, Mapping[str, Any] | None]"
 """The number of a state, and the state itself for a viewer that does not have it."""

@@ -41,37 +41,20 @@ SAMPLER_NAMESPACE = "placetui.samplers"
 _NAME = "2:{node}"
 """Name of a sampler. The number is that of what it answers: viewers of another version have their own."""
 
-LEASE = 10.0
-"""Seconds for which a sampler stays without hearing from a viewer, at least."""
-
+LEASE = 10.0  # seconds for which a sampler stays without hearing from a viewer, at least
 LONGEST_LEASE = 60.0
 
-LINGER = 5.0
-"""Seconds for which a node counts as in use after the last thing on it ended."""
-
-WAIT = 0.5
-"""Seconds in which a sampler should answer."""
-
-BATCH = 32
-"""Samplers that are starting at the same time."""
-
-STARTING = 5.0
-"""Seconds for which one counts as starting."""
-
-NODES_PER_SECOND = 256
-"""Nodes that are asked in a second: a large cluster is read less often."""
-
+LINGER = 5.0  # seconds for which a node counts as in use after the last thing on it ended
+WAIT = 0.5  # seconds in which a sampler should answer
+BATCH = 32  # samplers that are starting at the same time
+STARTING = 5.0  # seconds for which one counts as starting
+NODES_PER_SECOND = 256  # nodes that are asked in a second: a large cluster is read less often
 DELAYS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds before a sampler is made again, the last for all later times."""
 
-SETTLED = 30.0
-"""Seconds after which a sampler that dies counts as one that had worked."""
-
-HUNG = 20.0
-"""Seconds after which a sampler that does not answer is replaced."""
-
-DRIVER_RETRY = 30.0
-"""Seconds until it is tried again to become a driver."""
+SETTLED = 30.0  # seconds after which a sampler that dies counts as one that had worked
+HUNG = 20.0  # seconds after which a sampler that does not answer is replaced
+DRIVER_RETRY = 30.0  # seconds until it is tried again to become a driver
 
 
 @dataclass(frozen=True, slots=True)
