@@ -61,18 +61,15 @@ class ProcessRow(NamedTuple):
 
     @property
     def component(self) -> str | None:
-        one = self.process or self.claim
-        return one.component if one else None
+        return one.component if (one := self.process or self.claim) else None
 
     @property
     def rank(self) -> int | None:
-        one = self.process or self.claim
-        return one.rank if one else None
+        return one.rank if (one := self.process or self.claim) else None
 
     @property
     def job(self) -> str | None:
-        one = self.process or self.claim
-        return one.job if one else None
+        return one.job if (one := self.process or self.claim) else None
 
     @property
     def who(self) -> str:

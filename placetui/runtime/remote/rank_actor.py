@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -24,23 +24,26 @@ FIRST_PORT = 20000
 LAST_PORT = 32768
 """Above the ports that Ray gives to its workers, below those that systems give to connections by themselves."""
 
-LOCKED_TOGETHER = 16  # ports that share a lock
 SPEC_NAMESPACE = "placetui-ranks"
 """Of the head's key-value store: what each rank was made from."""
 
+LOCKED_TOGETHER = 16  # ports that share a lock
 VALUE_LIMIT = 65_536  # characters of JSON that are sent back as a result
 TEXT_LIMIT = 200  # characters that are left at least of a text that is too long
 ITEM_LIMIT = 1_000  # entries of a collection that are inspected one by one
 DEPTH_LIMIT = 8  # nesting depth to which collections are inspected
 LAST_LINES = 12  # of a traceback that is sent back
 
-
 TOLD_VARIABLES = ("CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT", "PYTHONPATH")
 """What a rank tells of its environment, beside all that it was started with."""
 
 
+ANSWERED = ("init", "train", "eval", "save", "update", "offload", "onload")
+"""What a trainer or an engine is asked."""
+
+
 class BuiltIn:
-    """Holds its place and answers what a trainer or an engine would be asked."""
+    """Holds its place, and answers what a trainer or an engine would be asked with the name of it."""
 
     def __init__(self, gpus: Sequence[str], variables: Collection[str]) -> None:
         self._gpus = list(gpus)
@@ -56,26 +59,10 @@ class BuiltIn:
             "environment": {name: os.environ[name] for name in sorted(self._variables) if name in os.environ},
         }
 
-    def init(self, *args: Any, **kwargs: Any) -> str:
-        return "init"
-
-    def train(self, *args: Any, **kwargs: Any) -> str:
-        return "train"
-
-    def eval(self, *args: Any, **kwargs: Any) -> str:
-        return "eval"
-
-    def save(self, *args: Any, **kwargs: Any) -> str:
-        return "save"
-
-    def update(self, *args: Any, **kwargs: Any) -> str:
-        return "update"
-
-    def offload(self, *args: Any, **kwargs: Any) -> str:
-        return "offload"
-
-    def onload(self, *args: Any, **kwargs: Any) -> str:
-        return "onload"
+    def __getattr__(self, method: str) -> Callable[..., str]:
+        if method not in ANSWERED:
+            raise AttributeError(method)
+        return lambda *args, **kwargs: method
 
 
 class RankActor:

@@ -33,14 +33,10 @@ SAMPLE_PATIENCE = 0.3  # seconds that it waits for the samplers; those that are 
 TASK_PATIENCE = 0.1  # seconds that it waits for raylets, where they are asked
 TASK_PATIENCE_ONCE = 1.2  # the same, if there will be no next one
 STALE_AGE = 3.0  # seconds after which what the head said is not trusted any more
-SAMPLE_STALE_AGE = 1.9
-"""Seconds after which what a sampler said is not trusted any more: at 1 Hz the second answer that is missed."""
-
+SAMPLE_STALE_AGE = 1.9  # the same of what a sampler said: at 1 Hz the second answer that is missed
 OVERDUE = 1.0  # seconds without an answer; after a rest, values are old and no reason to worry
 START_PATIENCE = 20.0  # seconds in which a sampler should be running
-DRIVER_GRACE = DEFAULT.outage + 30.0
-"""Seconds that a head which is gone has to come back; later Ray's own client would end this process."""
-
+DRIVER_GRACE = DEFAULT.outage + 30.0  # seconds without a head, after which Ray's own client would end this process
 ENDED_FOR = 3_600.0  # seconds for which a job that ended is listed
 TABLE_PART = 20  # reading the tables may take a twentieth of a core: those of a large cluster are read less often
 LONGEST_PERIOD = 10.0  # seconds; but not less often than this

@@ -43,15 +43,12 @@ _NAME = "2:{node}"
 
 LEASE = 10.0  # seconds for which a sampler stays without hearing from a viewer, at least
 LONGEST_LEASE = 60.0
-
 LINGER = 5.0  # seconds for which a node counts as in use after the last thing on it ended
 WAIT = 0.5  # seconds in which a sampler should answer
 BATCH = 32  # samplers that are starting at the same time
 STARTING = 5.0  # seconds for which one counts as starting
 NODES_PER_SECOND = 256  # nodes that are asked in a second: a large cluster is read less often
-DELAYS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-"""Seconds before a sampler is made again, the last for all later times."""
-
+DELAYS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)  # seconds before a sampler is made again, the last for all later times
 SETTLED = 30.0  # seconds after which a sampler that dies counts as one that had worked
 HUNG = 20.0  # seconds after which a sampler that does not answer is replaced
 DRIVER_RETRY = 30.0  # seconds until it is tried again to become a driver
