@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -120,7 +120,7 @@ class PendingRequests:
             future.set_exception(outcome)
 
 
-Action: TypeAlias = Callable[[], None]
+Action: TypeAlias = Callable[[], object]
 
 
 class Mailbox:
@@ -222,7 +222,7 @@ class Bridge:
         self._mailbox = Mailbox()
         # All below belongs to the thread.
         self._closing = threading.Event()
-        self._listeners: list[Listener] = []
+        self._listeners: dict[Listener, None] = {}
         self._pending = PendingRequests()
         self._outbox = bytearray()
         self._connected = False
@@ -261,19 +261,14 @@ class Bridge:
         """Tell `listener` how the link is, and from then on all that happens."""
 
         def join() -> None:
-            self._listeners.append(listener)
+            self._listeners[listener] = None
             self._tell(listener.status_changed, self._status)
 
         self._mailbox.post(join)
 
     def unsubscribe(self, listener: Listener) -> None:
         """Tell `listener` nothing more; a call that is under way may still end."""
-
-        def part() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        self._mailbox.post(part)
+        self._mailbox.post(lambda: self._listeners.pop(listener, None))
 
     def request(self, kind: str, *, timeout: float = 10.0, **body: Any) -> Future[Message]:
         """Ask the child for something.
@@ -281,28 +276,13 @@ class Bridge:
         Waits for a child that is not there yet. The future fails with `TimeoutError`, `BridgeLost` or
         `RequestRefused`; cancelling it tells the child not to begin.
         """
-        return self._request(next(self._numbers), kind, timeout, None, body)
+        return self.begin(kind, timeout=timeout, **body).future
 
     def begin(
         self, kind: str, *, progress: Callable[[Message], None] | None = None, timeout: float, **body: Any
     ) -> RunningRequest:
         """Ask the child for work that takes long; `progress` is called from the bridge's thread."""
         number = next(self._numbers)
-        future = self._request(number, kind, timeout, progress, body)
-        return RunningRequest(
-            future,
-            interrupt=lambda: self._send_about(number, "cancel"),
-            answer=lambda value: self._send_about(number, "answer", value=value),
-        )
-
-    def _request(
-        self,
-        number: int,
-        kind: str,
-        timeout: float,
-        progress: Callable[[Message], None] | None,
-        body: Mapping[str, Any],
-    ) -> Future[Message]:
         line = encode(Message(kind, {"id": number, **body}))
         call = PendingRequest(line, time.monotonic() + timeout, progress=progress)
 
@@ -310,23 +290,20 @@ class Bridge:
             if future.cancelled():
                 self._mailbox.post(lambda: self._forget(number))
 
-        call.future.add_done_callback(forget_if_cancelled)
-
         def add() -> None:
             self._pending.add(number, call)
             self._send_calls()
 
+        def send(kind: str, **body: Any) -> None:
+            line = encode(Message(kind, {"request": number, **body}))
+            self._mailbox.post(lambda: self._outbox.extend(line))
+
+        call.future.add_done_callback(forget_if_cancelled)
         if not self._mailbox.post(add):
             call.future.set_exception(BridgeLost("the bridge is closed"))
-        return call.future
-
-    def _send_about(self, number: int, kind: str, **body: Any) -> None:
-        line = encode(Message(kind, {"request": number, **body}))
-
-        def send() -> None:
-            self._outbox += line
-
-        self._mailbox.post(send)
+        return RunningRequest(
+            call.future, interrupt=lambda: send("cancel"), answer=lambda value: send("answer", value=value)
+        )
 
     def close(self, *, wait: bool = True) -> None:
         """End the child, kindly at first. Returns when it is gone, within about two seconds (or its patience).
@@ -496,7 +473,7 @@ class Bridge:
         for listener in tuple(self._listeners):
             self._tell(listener.status_changed, self._status)
 
-    def _tell(self, function: Callable[..., None], *values: Any) -> None:
+    def _tell(self, function: Callable[..., object], *values: Any) -> None:
         try:
             function(*values)
         except Exception:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from concurrent.futures import CancelledError, Future
 from typing import Any
 
@@ -62,7 +61,11 @@ class _Listener:
 
     def _failed(self, problem: BaseException) -> Failure:
         told, lost = self._failure, isinstance(problem, BridgeLost)
-        message = _message(problem, told, self._timeout)
+        message = str(told.get("message") or problem)
+        if lost:
+            message = f"the process that talks to Ray ended: {problem}"
+        elif isinstance(problem, TimeoutError):
+            message = f"the process that talks to Ray did not answer within {self._timeout:g} s"
         return Failure(
             message,
             hint=self._after_loss if lost else str(told.get("hint") or ""),
@@ -72,12 +75,3 @@ class _Listener:
                 **({"lost": True} if lost else {}),
             },
         )
-
-
-def _message(problem: BaseException, told: Mapping[str, Any], timeout: float) -> str:
-    """Why a request has no result, in a sentence; `told` is the step in which the child said that it failed."""
-    if isinstance(problem, BridgeLost):
-        return f"the process that talks to Ray ended: {problem}"
-    if isinstance(problem, TimeoutError):
-        return f"the process that talks to Ray did not answer within {timeout:g} s"
-    return str(told.get("message") or problem)

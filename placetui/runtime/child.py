@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -61,48 +61,40 @@ def _clusters(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
     return {"clusters": find_clusters()}
 
 
-def _told(job: Any) -> Any:
-    """With what is wrong also as data: a reply carries one sentence only."""
+def _job(job: Callable[[Mapping[str, Any], Work], Mapping[str, Any]], *, tells: bool = False) -> Any:
+    """A job of the child: what is wrong is reported as data, unless it `tells` itself; a reply carries one sentence.
 
-    def tell(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
+    A driver does not outlive its head: this process makes way for a new one before Ray ends it.
+    """
+
+    def do(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
         try:
             return dict(job(body, work))
         except ClusterError as problem:
-            work.report(step="failed", **problem.to_dict())
-            raise
-
-    return tell
-
-
-def _with_driver(job: Any) -> Any:
-    """For a driver, which does not outlive its head: this process makes way for a new one before Ray ends it."""
-
-    def drive(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
-        try:
-            return dict(job(body, work))
-        except ClusterLost:
-            if abandoned():
+            if isinstance(problem, ClusterLost) and abandoned():
                 os.kill(os.getpid(), signal.SIGTERM)
+            if not tells:
+                work.report(step="failed", **problem.to_dict())
             raise
 
-    return drive
+    return do
 
 
 JOBS = {
-    "up": _with_driver(up),
-    "ps": _told(LastHead().answering(list_jobs)),
-    "job": _told(describe),
-    "down": _told(_with_driver(down)),
-    "call": _told(_with_driver(call)),
-    "logs": _told(_with_driver(logs)),
-    "stack": _told(_with_driver(stack)),
-    "kill": _told(kill),
-    "restart": _told(_with_driver(restart)),
-    "preflight": _told(_with_driver(preflight_job)),
-    "submit": _told(submit),
-    "pending": _told(LastHead().answering(pending)),
+    "up": _job(up, tells=True),
+    "ps": _job(LastHead().answering(list_jobs)),
+    "job": _job(describe),
+    "down": _job(down),
+    "call": _job(call),
+    "logs": _job(logs),
+    "stack": _job(stack),
+    "kill": _job(kill),
+    "restart": _job(restart),
+    "preflight": _job(preflight_job),
+    "submit": _job(submit),
+    "pending": _job(LastHead().answering(pending)),
     "versions": versions,
-    "clusters": _told(_clusters),
+    "clusters": _job(_clusters),
 }
 
 if __name__ == "__main__":
