@@ -107,10 +107,7 @@ class Deadline:
         """One of Ray's results, as soon as it is there; `failure` begins the sentence if it is an exception."""
         for _ in self.gather(ray, {reference: None}, lambda _: waiting_for):
             break
-        try:
-            return ray.get(reference)
-        except Exception as problem:
-            raise ClusterError(f"{failure}: {explain(problem)}") from problem
+        return result_of(ray, reference, failure)
 
     def gather(
         self,
@@ -134,3 +131,11 @@ class Deadline:
             if waiting:
                 self.check(lambda: waiting_for(list(waiting.values())))
                 meanwhile()
+
+
+def result_of(ray: Any, reference: Any, failure: str) -> Any:
+    """A result of Ray's that is there; `failure` begins the sentence if it is an exception."""
+    try:
+        return ray.get(reference)
+    except Exception as problem:
+        raise ClusterError(f"{failure}: {explain(problem)}") from problem

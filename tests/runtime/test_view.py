@@ -116,16 +116,16 @@ def test_a_worker_that_runs_a_task_tells_its_group_and_its_part() -> None:
     names = {"GPU_group_ab12": 2, "GPU_group_5_ab12": 2, "bundle_group_5_ab12": 0}
     for name, slot in names.items():
         row.used_resources[name].resource_slots.add(slot=slot, allocation=0.25)
-    assert read_worker(row) == RayWorker("0102", 7, "03", "ab12", {2: 2500}, {2: 5}, address="[::1]:9")
+    assert read_worker(row) == RayWorker("0102", 7, "03", "ab12", {2: 0.25}, {2: 5}, address="[::1]:9")
     # In any bundle of the group; and without one.
     del row.used_resources["GPU_group_5_ab12"]
     del row.used_resources["bundle_group_5_ab12"]
     assert read_worker(row) == RayWorker("0102", 7, "03", "ab12", address="[::1]:9")
     row.used_resources.clear()
     row.used_resources["GPU"].resource_slots.add(slot=1, allocation=1.0)
-    assert read_worker(row) == RayWorker("0102", 7, "03", "", {1: 10000}, address="[::1]:9")
+    assert read_worker(row) == RayWorker("0102", 7, "03", "", {1: 1.0}, address="[::1]:9")
     row.num_running_tasks = 0
-    assert read_worker(row) == RayWorker("0102", 7, "03", "", {1: 10000}, address="[::1]:9", unused=True)
+    assert read_worker(row) == RayWorker("0102", 7, "03", "", {1: 1.0}, address="[::1]:9", unused=True)
     row.actor_id = b"\x09" * 16
     assert read_worker(row) is None
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from placetui.runtime import remote
-from placetui.runtime.errors import ClusterError, explain
+from placetui.runtime.errors import ClusterError
 from placetui.runtime.gcs.driver import node_task, ship_by_value, tied_to
 from placetui.runtime.gcs.model import NODE_RANK, RayNode
 from placetui.runtime.jobs.rank_spec import share_of
 from placetui.runtime.launch.demand import Demand
 from placetui.runtime.launch.ordering import Probed
-from placetui.runtime.policy import Deadline
+from placetui.runtime.policy import Deadline, result_of
 from placetui.runtime.remote import rank_actor
 from placetui.runtime.remote.internals import visible_gpus
 
@@ -44,7 +44,7 @@ def probe(ray: Any, group: Any, nodes: Sequence[Any], deadline: Deadline, device
         )
         del waiting[reference]
         bundle = chains[node].pop(0)
-        found.append(Probed(bundle, **_answer(ray, reference, f"bundle {bundle} cannot be probed")))
+        found.append(Probed(bundle, **result_of(ray, reference, f"bundle {bundle} cannot be probed")))
         if chains[node]:
             waiting[submit(node)] = node
     return found
@@ -86,15 +86,8 @@ def ask_nodes(
     found = {}
     for node, reference in deadline.gather(ray, asked, lambda left: f"{what} of {', '.join(n.ip for n in left)}"):
         try:
-            found[node.id] = _answer(ray, reference, f"{what} of {node.ip} cannot be learned")
+            found[node.id] = result_of(ray, reference, f"{what} of {node.ip} cannot be learned")
         except ClusterError:
             if not tolerate:
                 raise
     return found
-
-
-def _answer(ray: Any, reference: Any, failure: str) -> Any:
-    try:
-        return ray.get(reference)
-    except Exception as problem:
-        raise ClusterError(f"{failure}: {explain(problem)}") from problem
