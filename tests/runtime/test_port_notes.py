@@ -11,7 +11,7 @@ from placetui.frameworks.demand import PortDemand
 from placetui.frameworks.slime.ports import fixed_ports
 from placetui.placement.config.reader import Reader
 from placetui.placement.problems import Problems
-from placetui.runtime.scheduling.ports import port_notes
+from placetui.runtime.scheduling.preflight import port_notes
 
 
 @pytest.mark.parametrize(

@@ -342,41 +342,37 @@ def silent_nodes(nodes: Sequence[RayNode], policy: Policy | None = None) -> set[
 
 
 def _ask_raylets(nodes: Iterable[RayNode], method: str, timeout: float, **fields: Any) -> dict[str, Any]:
-    """By node id, the replies that came in time."""
-    import grpc
-
-    messages: Any = import_module("ray.core.generated.node_manager_pb2")
-    stubs: Any = import_module("ray.core.generated.node_manager_pb2_grpc")
-    open_channel, request = _channel_opener(), getattr(messages, f"{method}Request")(**fields)
-    found: dict[str, Any] = {}
-    with ExitStack() as stack:
-        waiting = {}
-        for node in nodes:
-            channel = open_channel(join_address(node.ip, node.port), options=OPTIONS)
-            stack.callback(channel.close)
-            waiting[node.id] = getattr(stubs.NodeManagerServiceStub(channel), method).future(request, timeout=timeout)
-        for name, answer in waiting.items():
-            with suppress(grpc.RpcError):
-                found[name] = answer.result()
-    return found
+    addresses = {node.id: join_address(node.ip, node.port) for node in nodes}
+    return _ask_all(addresses, "node_manager", "NodeManagerService", method, timeout, **fields)
 
 
 def dismiss(workers: Iterable[RayWorker], policy: Policy | None = None) -> None:
     """Ask processes to end, as their raylet does when they were idle for long: those with anything to do stay."""
+    addresses = {worker.id: worker.address for worker in workers}
+    _ask_all(addresses, "core_worker", "CoreWorkerService", "Exit", (policy or DEFAULT).raylet, force_exit=False)
+
+
+def _ask_all(
+    addresses: Mapping[str, str], module: str, service: str, method: str, timeout: float, **fields: Any
+) -> dict[str, Any]:
+    """Ask all at once; the replies that came in time, under the names of their addresses."""
     import grpc
 
-    messages: Any = import_module("ray.core.generated.core_worker_pb2")
-    stubs: Any = import_module("ray.core.generated.core_worker_pb2_grpc")
-    open_channel = _channel_opener()
-    for worker in workers:
-        channel = open_channel(worker.address, options=OPTIONS)
-        try:
-            stub = stubs.CoreWorkerServiceStub(channel)
-            stub.Exit(messages.ExitRequest(force_exit=False), timeout=(policy or DEFAULT).raylet)
-        except grpc.RpcError:
-            pass
-        finally:
-            channel.close()
+    messages: Any = import_module(f"ray.core.generated.{module}_pb2")
+    stubs: Any = import_module(f"ray.core.generated.{module}_pb2_grpc")
+    open_channel, request = _channel_opener(), getattr(messages, f"{method}Request")(**fields)
+    found: dict[str, Any] = {}
+    with ExitStack() as stack:
+        waiting = {}
+        for name, address in addresses.items():
+            channel = open_channel(address, options=OPTIONS)
+            stack.callback(channel.close)
+            stub = getattr(stubs, f"{service}Stub")(channel)
+            waiting[name] = getattr(stub, method).future(request, timeout=timeout)
+        for name, answer in waiting.items():
+            with suppress(grpc.RpcError):
+                found[name] = answer.result()
+    return found
 
 
 def _channel_opener() -> Any:
@@ -413,14 +409,10 @@ def token_hint(environment: Mapping[str, str]) -> str:
 
 def unusable_credentials(problem: BaseException) -> NotReady:
     """Ray cannot read its certificates or its token."""
-    tls = [name for name in ("RAY_TLS_SERVER_CERT", "RAY_TLS_SERVER_KEY", "RAY_TLS_CA_CERT") if name in str(problem)]
     if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
-        unread = [
-            name
-            for name in ("RAY_TLS_SERVER_CERT", "RAY_TLS_SERVER_KEY", "RAY_TLS_CA_CERT")
-            if not os.path.isfile(os.environ.get(name, ""))
-        ]
-        named = listing(unread or tls) or "a certificate"
+        names = ("RAY_TLS_SERVER_CERT", "RAY_TLS_SERVER_KEY", "RAY_TLS_CA_CERT")
+        unread = [name for name in names if not os.path.isfile(os.environ.get(name, ""))]
+        named = listing(unread or [name for name in names if name in str(problem)]) or "a certificate"
         return NotReady(
             f"RAY_USE_TLS is set, but the file of {named} cannot be read: {explain(problem)}",
             hint="set RAY_TLS_SERVER_CERT, RAY_TLS_SERVER_KEY and RAY_TLS_CA_CERT as on the cluster's nodes",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 from placetui.bridge.work import Work
 from placetui.document import Document, PlanRequest, plan_document
 from placetui.document.options import parse_override
-from placetui.frameworks.demand import RayDemand
+from placetui.frameworks.demand import PortDemand, RayDemand
 from placetui.frameworks.preflight import Note, Preflight, preflight
 from placetui.frameworks.registry import framework_of
 from placetui.frameworks.scheduling import schedule
@@ -32,7 +34,12 @@ from placetui.runtime.launch.matching import match_by, usable
 from placetui.runtime.launch.used import UseCheck
 from placetui.runtime.policy import Deadline
 from placetui.runtime.scheduling.picture import PLACED_GROUPS, ClusterPicture, NodeType, addable
-from placetui.runtime.scheduling.ports import port_notes
+
+_PATIENCE = 0.5
+"""Seconds that a host has to answer."""
+
+_MOST_PROBES = 64
+"""Hosts of which a port is tried; the job chooses one of them."""
 
 
 def preflight_job(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
@@ -143,3 +150,35 @@ def _with_more_nodes(demand: RayDemand, picture: ClusterPicture, kinds: Sequence
             if all(one.verdict != "waits" for one in schedule([*picture.resources, *more], demand.requests)):
                 return f"the autoscaler can add {count(number, 'node')} of type {kind.name}, and then it fits"
     return ""
+
+
+def port_notes(ports: Sequence[PortDemand], nodes: Mapping[str, str]) -> list[Note]:
+    """What is known of ports that a file fixes before its job starts; `nodes` are addresses by title."""
+    probes = [
+        (one, title, address)
+        for one in ports
+        for title, address in ([(one.host, one.host)] if one.host else list(nodes.items())[:_MOST_PROBES])
+    ]
+    if not probes:
+        return []
+    with ThreadPoolExecutor(max_workers=32) as pool:
+        listens = list(pool.map(lambda probe: _listens(probe[2], probe[0].port), probes))
+    notes: list[Note] = []
+    for port in ports:
+        found = [(title, there) for (one, title, _), there in zip(probes, listens, strict=True) if one is port]
+        taken = [title for title, there in found if there]
+        if port.serves and not taken:
+            message = f"nothing listens on {port.host}:{port.port} ({port.setting})"
+            notes.append(Note(message, "start it first, or correct the address"))
+        elif taken and not port.serves:
+            message = f"port {port.port} ({port.setting}) is in use on {listing(taken, 4)}"
+            notes.append(Note(message, "end what an earlier run left there, or choose another port"))
+    return notes
+
+
+def _listens(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), _PATIENCE):
+            return True
+    except (OSError, UnicodeError):
+        return False
