@@ -53,7 +53,6 @@ class Channel:
         self._lock = threading.Lock()
 
     def send(self, kind: str, **body: Any) -> None:
-        """Write one message; as `write`."""
         self.write(encode(Message(kind, body)))
 
     def write(self, line: bytes) -> None:
@@ -92,7 +91,6 @@ class Child:
         }
 
     def serve(self) -> None:
-        """Until told to go."""
         self._channel.send("hello", protocol=PROTOCOL, pid=os.getpid())
         while True:
             try:

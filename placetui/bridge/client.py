@@ -73,7 +73,6 @@ class PendingRequests:
         self._pending[number] = call
 
     def unsent(self) -> bytes:
-        """The lines to be sent now."""
         waiting = [call for call in self._pending.values() if not call.sent]
         for call in waiting:
             call.sent = True
@@ -89,7 +88,6 @@ class PendingRequests:
             self._settle(number, reply if error is None else RequestRefused(str(error)))
 
     def progress(self, message: Message) -> None:
-        """Hand on how far a request is."""
         number = message.body.get("request")
         call = self._pending.get(number) if isinstance(number, int) else None
         if call and call.progress:
@@ -101,12 +99,10 @@ class PendingRequests:
         return call is not None and call.sent
 
     def expire(self, now: float) -> None:
-        """Fail what is overdue."""
         for number in [number for number, call in self._pending.items() if call.deadline <= now]:
             self._settle(number, TimeoutError("no answer in time"))
 
     def lose(self, reason: str, *, unsent_too: bool) -> None:
-        """Fail what the child can no longer answer."""
         for number in [number for number, call in self._pending.items() if call.sent or unsent_too]:
             self._settle(number, BridgeLost(reason))
 
@@ -239,13 +235,11 @@ class Bridge:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the child, if one runs."""
         child = self._child
         return child.pid if child else None
 
     @property
     def log(self) -> Path | None:
-        """Where the child's output goes."""
         return self._log.path if self._log else None
 
     def start(self) -> None:

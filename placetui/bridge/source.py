@@ -92,7 +92,6 @@ class BridgeSource:
     # The bridge's thread comes in here
 
     def received(self, message: Message) -> None:
-        """A message of the child."""
         if message.kind == "observation":
             self._observed(message)
         elif message.kind == "error":

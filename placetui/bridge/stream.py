@@ -37,7 +37,6 @@ class StreamSender:
 
     @property
     def status(self) -> Status:
-        """What the observer says of its link."""
         status = getattr(self._observer, "status", CONNECTED)
         return status if isinstance(status, Status) else CONNECTED
 

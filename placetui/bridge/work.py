@@ -44,7 +44,6 @@ class Work:
             self._send("progress", request=self.number, **body)
 
     def check(self) -> None:
-        """Raise `Interrupted` if the work is to stop."""
         if self.interrupted.is_set():
             raise Interrupted
 

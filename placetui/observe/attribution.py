@@ -106,7 +106,6 @@ class ActorFact:
 
     @property
     def title(self) -> str:
-        """What to call it."""
         return self.name or self.class_name or self.id[:12]
 
 
@@ -178,7 +177,6 @@ class _Node:
                 self._claims[index][actor.id] = _claim(actor, index)
 
     def fits(self, facts: NodeFacts, actors: tuple[ActorFact, ...]) -> bool:
-        """Whether this is still all that is known."""
         same = facts is self._facts or facts == self._facts
         return same and (actors is self._actors or actors == self._actors)
 

@@ -123,7 +123,6 @@ class Claim:
         return "service" if self.service else "rank" if self.component is not None else "actor"
 
     def process(self, pid: int, memory: int | None, **details: Any) -> ProcessSample:
-        """A process of the actor on the device."""
         return ProcessSample(
             pid,
             memory,
@@ -197,7 +196,6 @@ class DeviceSample:
 
     @property
     def title(self) -> str:
-        """What to call it."""
         return f"GPU {self.gpu_id}"
 
     @property
@@ -425,7 +423,6 @@ class Observation:
 
     @property
     def all_ranks(self) -> Iterator[RankState]:
-        """Every rank, by component."""
         return (state for states in self.ranks.values() for state in states)
 
     def to_dict(self) -> dict[str, Any]:

@@ -49,7 +49,6 @@ class _Actor:
     reserved: float | None = None
 
     def order(self) -> tuple[object, ...]:
-        """By rank, as far as that is known."""
         return self.number, self.node, sorted(self.devices), self.pid
 
     def seat(self, starts: Sequence[int]) -> Seat:

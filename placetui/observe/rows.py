@@ -97,7 +97,6 @@ class ProcessRow(NamedTuple):
 
     @property
     def note(self) -> str:
-        """What is worth knowing besides."""
         if self.process is None:
             reserved = self.claim.reserved if self.claim else None
             how = "its environment names this GPU" if reserved is None else f"{reserved:.4g} of this GPU is reserved"
@@ -156,7 +155,6 @@ class RankRow(NamedTuple):
 
     @property
     def status(self) -> str:
-        """Its state in a word."""
         if not self.launched:
             return "not launched"
         return self.state.state if self.state else "not seen" if self.held is None else "seen"
@@ -181,7 +179,6 @@ class RankRow(NamedTuple):
 
     @property
     def node(self) -> int | None:
-        """Rank of its node."""
         if self.state is not None and self.state.node is not None:
             return self.state.node
         places = self.places
@@ -209,7 +206,6 @@ class TableRows:
         self._job = ""
 
     def update(self, observation: Observation) -> None:
-        """Look at another observation."""
         known, self._rows = self._rows, {}
         for node in observation.nodes:
             before = known.get(node.rank)

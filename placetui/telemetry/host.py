@@ -24,7 +24,6 @@ class Host:
         self._due = 0.0
 
     def read(self, now: float) -> None:
-        """Take new values, if it is time for it."""
         if now < self._due:
             return
         # Soon again while there is nothing to compare with.

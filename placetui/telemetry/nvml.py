@@ -106,7 +106,6 @@ class Nvml:
         """Place of the newest version of them that this driver has."""
 
     def open(self) -> None:
-        """Load the library, and begin."""
         if self._binding is None:
             try:
                 self._binding = self._find_binding()
@@ -116,7 +115,6 @@ class Nvml:
         self._call("nvmlInit")
 
     def close(self) -> None:
-        """End; `open` begins again."""
         self._call("nvmlShutdown")
 
     def driver_version(self) -> str:
@@ -126,7 +124,6 @@ class Nvml:
         return _text(self._call("nvmlSystemGetNVMLVersion"))
 
     def count(self) -> int:
-        """How many GPUs there are."""
         return int(self._call("nvmlDeviceGetCount"))
 
     def by_index(self, index: int) -> Handle:
@@ -197,7 +194,6 @@ class Nvml:
         return self._processes("nvmlDeviceGetComputeRunningProcesses", device)
 
     def graphics_processes(self, device: Handle) -> dict[int, int | None]:
-        """As `compute_processes`."""
         return self._processes("nvmlDeviceGetGraphicsRunningProcesses", device)
 
     def _processes(self, function: str, device: Handle) -> dict[int, int | None]:

@@ -36,7 +36,6 @@ class DaemonThreads:
         self._idle: list[SimpleQueue[_Job]] = []
 
     def start(self, job: Callable[..., None], *arguments: Any) -> None:
-        """Do it in a thread, from now on."""
         try:
             inbox = self._idle.pop()
         except IndexError:

@@ -95,7 +95,6 @@ class Recorder:
         self._flushed = self._clock()
 
     def close(self) -> None:
-        """End the file."""
         if not self._file.closed:
             try:
                 self._end()
@@ -165,7 +164,6 @@ class Recorded:
     # From a thread of the source
 
     def updated(self, update: Update) -> None:
-        """Keep it, and pass it on."""
         if self.problem is None and update.observation.nodes:
             try:
                 self._recorder.write(update.observation)
@@ -177,7 +175,6 @@ class Recorded:
             self._subscriber.updated(update)
 
     def status_changed(self, status: Status) -> None:
-        """Pass it on."""
         self._status = status
         self._tell(status)
 

@@ -96,7 +96,6 @@ class Head:
         return self
 
     def is_answering(self) -> bool:
-        """Whether it answers now."""
         try:
             self._call_once("InternalKVGet", namespace=b"cluster", key=b"CLUSTER_METADATA")
         except Unreachable:
@@ -188,7 +187,6 @@ class Head:
         return self._group(self._call("GetPlacementGroup", tolerate_missing=True, placement_group_id=number))
 
     def named_group(self, name: str, namespace: str) -> RayGroup | None:
-        """The placement group that has a name now."""
         return self._group(
             self._call("GetNamedPlacementGroup", tolerate_missing=True, name=name, ray_namespace=namespace)
         )

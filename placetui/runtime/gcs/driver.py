@@ -165,7 +165,6 @@ class _Nothing(list[str]):
 
 
 def _init(address: str, namespace: str) -> None:
-    """Connect as a driver."""
     import ray
     from ray.job_config import JobConfig
 

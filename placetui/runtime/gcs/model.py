@@ -52,7 +52,6 @@ class RayNode:
 
     @property
     def gpus(self) -> int:
-        """How many accelerators it has."""
         return int(self.resources.get(self.device, 0))
 
     @property
@@ -64,7 +63,6 @@ class RayNode:
         return AcceleratorType.AMD_GPU if amd else AcceleratorType.NV_GPU
 
     def planned(self) -> Node:
-        """As a plan has it."""
         return Node(self.gpus, self.accelerator, name=self.host, ip=self.ip)
 
     def units(self, resource: str) -> int:
@@ -99,7 +97,6 @@ class RayActor(ActorSeen):
 
     @property
     def title(self) -> str:
-        """What to call it."""
         return self.name or self.class_name or self.id[:12]
 
     @property

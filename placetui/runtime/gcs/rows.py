@@ -210,7 +210,6 @@ def _cause(row: Any) -> str:
 
 
 def _death(row: Any) -> str:
-    """Why an actor died."""
     kind = row.death_cause.WhichOneof("context")
     if not kind:
         return ""

@@ -74,7 +74,6 @@ class RankSpec:
         )
 
     def options(self) -> dict[str, Any]:
-        """Ray's options for the actor."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 
         strategy: Any = NodeAffinitySchedulingStrategy(self.node, soft=False)

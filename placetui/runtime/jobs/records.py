@@ -87,7 +87,6 @@ class Record:
         return cls(**{"file": None, "created": 0.0, "uid": "", **known})
 
     def key(self, *parts: str) -> bytes:
-        """Of something that is stored about this job."""
         return "/".join([self.job, self.uid, *parts]).encode()
 
 

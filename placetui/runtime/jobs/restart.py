@@ -123,7 +123,6 @@ def _greet(ray: Any, actor: Any, target: RankTarget, deadline: Deadline, lost: L
 
 
 def _note(head: Head, record: Record, target: RankTarget, news: Mapping[str, Any]) -> None:
-    """Write down where the rank is now."""
     now = records.find(head, record.job)
     if now is None or now.uid != record.uid:
         raise records.taken_down(record.job)

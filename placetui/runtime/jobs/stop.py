@@ -73,7 +73,6 @@ class _Stopping:
         self._settle_by = time.monotonic() + head.policy.settle
 
     def is_over(self) -> bool:
-        """Look whether anything is left."""
         self._names = names_of(self._head, self._job)
         self._group = group_of(self._head, self._job)
         return not self._names and self._group is None

@@ -129,7 +129,6 @@ class LocalCluster:
                 raise ClusterError("the embedded cluster ended by itself")
 
     def stop(self) -> None:
-        """End it, and wait until it is gone."""
         process = self._process
         if process is None:
             return

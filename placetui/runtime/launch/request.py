@@ -61,7 +61,6 @@ class Request:
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Request:
-        """Read the body of a request."""
         nodes = body.get("nodes")
         return cls(
             text=str(body["text"]),

@@ -72,7 +72,6 @@ class UseCheck:
             time.sleep(self._head.policy.poll)
 
     def look(self, deadline: Deadline) -> Iterator[UsedGpu]:
-        """Those that are used now."""
         nodes = {rank: node for rank, node in self._nodes.items() if rank in self._wanted}
         ship_by_value(masking, observe, telemetry)
         # NVML may hang or crash. A GPU that cannot be read is no reason to refuse.

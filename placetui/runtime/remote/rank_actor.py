@@ -125,7 +125,6 @@ class RankActor:
         return {}
 
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a method of the user's worker."""
         result = getattr(self._worker, method)(*args, **kwargs)
         return self._awaited(result) if inspect.iscoroutine(result) else result
 
@@ -231,7 +230,6 @@ class PortLocks:
         return True
 
     def close(self) -> None:
-        """Let others have them."""
         for lock in self._held.values():
             lock.close()
 

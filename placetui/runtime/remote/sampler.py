@@ -52,7 +52,6 @@ class PlacetuiSampler:
     """Answers viewers until none is left."""
 
     def __init__(self, make_reader: MakeReader) -> None:
-        """Begin to read."""
         self._reader = make_reader(visible_gpus(), own_nvml_binding)
         self._raylet = _raylet()
         self._lock = threading.Lock()

@@ -35,11 +35,9 @@ class Worker:
         self._logger.info(message, stacklevel=2)
 
     def log_warning(self, message: str) -> None:
-        """As `log_info`, as a warning."""
         self._logger.warning(message, stacklevel=2)
 
     def log_error(self, message: str) -> None:
-        """As `log_info`, as an error."""
         self._logger.error(message, stacklevel=2)
 
 

@@ -99,7 +99,6 @@ class ClusterPicture:
         return [node.resources for node in self.nodes]
 
     def title(self, node: str) -> str:
-        """What people call a node."""
         return self.titles.get(node, node[:12])
 
 

@@ -40,11 +40,9 @@ class ShownDevices:
         return cls(tuple(place for _, place in shown), tuple(gpu for gpu, _ in shown))
 
     def by_position(self) -> Mapping[int, int]:
-        """Index by the position in Ray's count."""
         return {place: index for index, place in enumerate(self.positions) if place is not None}
 
     def by_id(self) -> Mapping[int, int]:
-        """Index by the physical id."""
         return {gpu: index for index, gpu in enumerate(self.gpu_ids)}
 
     def samples(

@@ -178,7 +178,6 @@ class RayObserver:
         return Observation(time.time(), "nvml", (node,))
 
     def close(self) -> None:
-        """Disconnect from the cluster."""
         self._reader.close()
         if self._samplers is not None:
             self._samplers.close()

@@ -298,7 +298,6 @@ class Samplers:
                 one.call, one.asked_at = one.actor.read.remote(self._viewer, known, self._lease), now
 
     def _listen(self, ray: Any) -> None:
-        """Take answers as they come."""
         by_call = {one.call: one for one in self.nodes.values() if one.call is not None}
         deadline = self._clock() + WAIT
         while by_call and not self._closed.is_set():

@@ -113,7 +113,6 @@ def places(
 
 
 def _of_job(record: Record) -> dict[int, RayNode]:
-    """The nodes that a job was matched with, by rank."""
     return {
         int(one.get("rank", 0)): RayNode(
             str(one.get("node_id", "")), str(one.get("ip", "")), str(one.get("host", "")), {"GPU": one.get("gpus", 0)}
