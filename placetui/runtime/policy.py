@@ -122,15 +122,19 @@ class Deadline:
         """
         waiting = dict(wanted)
         while waiting:
-            done, _ = ray.wait(list(waiting), num_returns=1, timeout=min(self.policy.poll, max(self.left, 0.01)))
-            if done:
-                # All that there are: of thousands of results, each look at all of them costs.
-                done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=0)
-            for reference in done:
+            for reference in ready(ray, list(waiting), min(self.policy.poll, max(self.left, 0.01))):
                 yield waiting.pop(reference), reference
             if waiting:
                 self.check(lambda: waiting_for(list(waiting.values())))
                 meanwhile()
+
+
+def ready(ray: Any, references: list[Any], timeout: float) -> list[Any]:
+    """Results that are there, as soon as one is; all of them, since each look at thousands costs."""
+    done, _ = ray.wait(references, num_returns=1, timeout=timeout)
+    if done:
+        done, _ = ray.wait(references, num_returns=len(references), timeout=0)
+    return list(done)
 
 
 def result_of(ray: Any, reference: Any, failure: str) -> Any:

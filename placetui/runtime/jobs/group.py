@@ -8,7 +8,7 @@ from typing import Any
 
 from placetui.placement.wording import listing
 from placetui.runtime.errors import ClusterError, RankFailure
-from placetui.runtime.policy import DEFAULT
+from placetui.runtime.policy import DEFAULT, ready
 
 NAMED = 6
 
@@ -106,10 +106,7 @@ class Pending:
         yield from list(self._outcomes.items())
         while self._references:
             left = pause if deadline is None else min(pause, max(deadline - time.monotonic(), 0))
-            known = list(self._references)
-            done, _ = self._ray.wait(known, num_returns=1, timeout=left)
-            if done:
-                done, _ = self._ray.wait(known, num_returns=len(known), timeout=0)
+            done = ready(self._ray, list(self._references), left)
             for reference in done:
                 rank = self._references.pop(reference)
                 self._outcomes[rank] = outcome = self._outcome(reference)

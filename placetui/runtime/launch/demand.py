@@ -86,6 +86,13 @@ class RankNeeds:
     gpu_units: int
     cpu_units: int
 
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.component, self.rank
+
+    def __str__(self) -> str:
+        return f"{self.component}:{self.rank}"
+
 
 @dataclass(frozen=True, slots=True)
 class Demand:

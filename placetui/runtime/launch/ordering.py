@@ -99,7 +99,7 @@ def moves(demand: Demand, result: Order) -> list[MovedRank]:
 
 def as_obtained(plan: Plan, demand: Demand, result: Order) -> Plan:
     """The plan with the devices that were obtained, visible ones by their physical ids."""
-    ranks = {(needs.component, needs.rank): needs for needs in demand.ranks}
+    ranks = {needs.key: needs for needs in demand.ranks}
     components = {
         name: replace(
             component,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -78,6 +78,7 @@ class Launcher:
         self._actors: dict[Rank, Any] = {}
         self._made: dict[Rank, RankSpec] = {}
         self._greetings: dict[Rank, Mapping[str, Any]] = {}
+        self._engines: dict[int, dict[str, Any]] = {}
         self._runtime_envs: dict[str, Mapping[str, Any]] = {}
         ship_by_value(remote)
         self._rank_actor = ray.remote(rank_actor.RankActor)
@@ -91,11 +92,11 @@ class Launcher:
         others = [needs for needs in ranks if needs.rank != 0]
         self._create(others)
         self._greet(others)
-        engines = self._engines()
+        self._engines = self._engine_arguments()
         if self._keep:
-            self._keep_all(ranks, engines, self._keep)
-        self._construct(ranks, engines)
-        return [self._describe(needs, engines) for needs in ranks]
+            self._keep_all(ranks, self._keep)
+        self._construct(ranks)
+        return [self._describe(needs) for needs in ranks]
 
     def handles(self, component: str) -> list[Any]:
         """Actors of the ranks that were started, by rank."""
@@ -108,48 +109,45 @@ class Launcher:
             try:
                 actor = self._rank_actor.options(**made.options()).remote(made.spec)
             except Exception as problem:
-                raise RankFailure.of(problem).error(needs.component, needs.rank) from problem
-            self._actors[needs.component, needs.rank] = actor
-            self._made[needs.component, needs.rank] = made
-            self._report(needs.component, needs.rank, "starting")
+                raise RankFailure.of(problem).error(*needs.key) from problem
+            self._actors[needs.key] = actor
+            self._made[needs.key] = made
+            self._report(*needs.key, "starting")
 
     def _greet(self, ranks: Sequence[RankNeeds]) -> None:
-        asked = {self._actors[needs.component, needs.rank].begin.remote(): needs for needs in ranks}
-        for needs, reference in self._deadline.gather(
-            self._ray, asked, lambda left: f"{_names(left)} did not start", self._meanwhile
-        ):
-            self._greetings[needs.component, needs.rank] = self._outcome(needs, reference)
+        asked = {self._actors[needs.key].begin.remote(): needs for needs in ranks}
+        for needs, greeting in self._answers(asked, "{} did not start", self._meanwhile):
+            self._greetings[needs.key] = greeting
 
-    def _keep_all(
-        self, ranks: Sequence[RankNeeds], engines: Mapping[int, Mapping[str, Any]], keep: Callable[[RankSpec], None]
-    ) -> None:
+    def _keep_all(self, ranks: Sequence[RankNeeds], keep: Callable[[RankSpec], None]) -> None:
         """Keep what everybody is made from: before a worker is built that may have to be built again."""
         for needs in ranks:
             self._deadline.check(lambda: "storing the launch data of the ranks")
-            greeting = self._greetings[needs.component, needs.rank]
-            made = self._made[needs.component, needs.rank]
+            greeting = self._greetings[needs.key]
+            made = self._made[needs.key]
             master = {name: greeting[name] for name in ("master_addr", "master_port")}
-            complete = replace(made, spec={**made.spec, **master}, engine=self._engine_of(needs, engines))
+            complete = replace(made, spec={**made.spec, **master}, engine=self._engine_of(needs))
             keep(complete.without(self._options[needs.component].secret))
 
-    def _construct(self, ranks: Sequence[RankNeeds], engines: Mapping[int, Mapping[str, Any]]) -> None:
-        asked = {
-            self._actors[needs.component, needs.rank].construct.remote(self._engine_of(needs, engines)): needs
-            for needs in ranks
-        }
-        slow = "the worker's constructor has not returned on"
-        for needs, reference in self._deadline.gather(self._ray, asked, lambda left: f"{slow} {_names(left)}"):
-            outcome = self._outcome(needs, reference)
+    def _construct(self, ranks: Sequence[RankNeeds]) -> None:
+        asked = {self._actors[needs.key].construct.remote(self._engine_of(needs)): needs for needs in ranks}
+        for needs, outcome in self._answers(asked, "the worker's constructor has not returned on {}"):
             if "error" in outcome:
-                failure = RankFailure(outcome["error"], tuple(outcome["traceback"]))
-                raise failure.error(needs.component, needs.rank)
-            self._report(needs.component, needs.rank, "alive")
+                raise RankFailure(outcome["error"], tuple(outcome["traceback"])).error(*needs.key)
+            self._report(*needs.key, "alive")
 
-    def _outcome(self, needs: RankNeeds, reference: Any) -> Any:
-        try:
-            return self._ray.get(reference)
-        except Exception as problem:
-            raise RankFailure.of(problem).error(needs.component, needs.rank) from problem
+    def _answers(
+        self, asked: Mapping[Any, RankNeeds], waiting_for: str, meanwhile: Callable[[], object] = bool
+    ) -> Iterator[tuple[RankNeeds, Any]]:
+        """What ranks answer, as it comes; `waiting_for` has room for those that have not yet."""
+        for needs, reference in self._deadline.gather(
+            self._ray, asked, lambda left: waiting_for.format(listing(map(str, left), 6)), meanwhile
+        ):
+            try:
+                answer = self._ray.get(reference)
+            except Exception as problem:
+                raise RankFailure.of(problem).error(*needs.key) from problem
+            yield needs, answer
 
     def _making(self, needs: RankNeeds) -> RankSpec:
         setting = self._setting
@@ -226,10 +224,10 @@ class Launcher:
     def _is_engine(self, needs: RankNeeds) -> bool:
         return bool(self._setting.plan.components[needs.component].engines)
 
-    def _engine_of(self, needs: RankNeeds, engines: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
-        return dict(engines[needs.rank]) if self._is_engine(needs) else {}
+    def _engine_of(self, needs: RankNeeds) -> dict[str, Any]:
+        return self._engines[needs.rank] if self._is_engine(needs) else {}
 
-    def _engines(self) -> dict[int, dict[str, Any]]:
+    def _engine_arguments(self) -> dict[int, dict[str, Any]]:
         """Arguments of the engine ranks; each node is asked for free ports by one of its own."""
         ranks = [needs for needs in self._setting.demand.ranks if self._is_engine(needs)]
         if not ranks:
@@ -245,16 +243,13 @@ class Launcher:
         asked = {}
         for needs in ranks:
             if needs.node in sizes:
-                finder = self._actors[needs.component, needs.rank].find_ports
+                finder = self._actors[needs.key].find_ports
                 asked[finder.remote(sizes.pop(needs.node))] = needs
-        ports = {
-            needs.node: self._outcome(needs, reference)
-            for needs, reference in self._deadline.gather(self._ray, asked, lambda left: f"ports of {_names(left)}")
-        }
+        ports = {needs.node: found for needs, found in self._answers(asked, "ports of {}")}
         return engine_arguments(parts, [node.ip for node in self._setting.nodes], ports, dp_size)
 
-    def _describe(self, needs: RankNeeds, engines: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
-        greeting = self._greetings[needs.component, needs.rank]
+    def _describe(self, needs: RankNeeds) -> dict[str, Any]:
+        greeting = self._greetings[needs.key]
         found = {
             "component": needs.component,
             "rank": needs.rank,
@@ -263,10 +258,6 @@ class Launcher:
             "gpu_ids": self._setting.order.gpu_ids(needs),
             "share": needs.gpu_units / SHARE_UNITS if needs.bundles else None,
             "pid": greeting["pid"],
-            "actor_id": actor_id(self._actors[needs.component, needs.rank]),
+            "actor_id": actor_id(self._actors[needs.key]),
         }
-        return {**found, "engine": self._engine_of(needs, engines)} if self._is_engine(needs) else found
-
-
-def _names(ranks: Sequence[RankNeeds]) -> str:
-    return listing((f"{needs.component}:{needs.rank}" for needs in ranks), 6)
+        return {**found, "engine": self._engine_of(needs)} if self._is_engine(needs) else found

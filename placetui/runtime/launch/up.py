@@ -339,7 +339,7 @@ def _check_nodes(head: Head, demand: Demand, match: Match) -> None:
     living = {node.id for node in head.nodes()}
     for rank, node in enumerate(match.nodes):
         if node.id not in living and any(needs.node == rank for needs in demand.ranks):
-            lost = listing((f"{needs.component}:{needs.rank}" for needs in demand.ranks if needs.node == rank), 6)
+            lost = listing((str(needs) for needs in demand.ranks if needs.node == rank), 6)
             raise ClusterError(
                 f"node lost: {node.ip}, node {rank} of the plan, with {lost}",
                 hint="start Ray there again, or plan without it",
