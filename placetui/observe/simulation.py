@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from heapq import heappop, heappush
 from itertools import count
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 Role: TypeAlias = Literal["train", "rollout", "other"]
 
 TRAINING = ("actor", "critic")
-"""Components that train, unless a file says otherwise."""
-
 _GENERATES = ("rollout", "inference", "engine", "generat", "sglang", "vllm", "agent")
 
 
@@ -79,20 +77,17 @@ class SimulatedLayout:
         return layout
 
 
-def layout_of(plan: Plan, train: Collection[str] = TRAINING) -> SimulatedLayout:
-    """What a simulation of a plan needs; `train` names the components that train."""
+def layout_of(plan: Plan) -> SimulatedLayout:
+    """What a simulation of a plan needs."""
     return SimulatedLayout(
         tuple(LayoutNode(node.name, node.ip, node.gpus, node.memory_gib) for node in plan.nodes),
         tuple(
             LayoutComponent(
                 component.name,
-                role_of(component.name, train),
+                role_of(component.name),
                 tuple(
-                    (
-                        placement.cluster_node_rank,
-                        tuple(placement.devices) if plan.kind_of(placement) == "gpu" else (),
-                    )
-                    for placement in component.placements
+                    (one.cluster_node_rank, tuple(one.devices) if plan.kind_of(one) == "gpu" else ())
+                    for one in component.placements
                 ),
             )
             for component in plan.components.values()
@@ -100,9 +95,9 @@ def layout_of(plan: Plan, train: Collection[str] = TRAINING) -> SimulatedLayout:
     )
 
 
-def role_of(component: str, train: Collection[str] = TRAINING) -> Role:
+def role_of(component: str) -> Role:
     """What a component does, as far as its name tells."""
-    if component in train:
+    if component in TRAINING:
         return "train"
     return "rollout" if any(word in component.lower() for word in _GENERATES) else "other"
 

@@ -60,10 +60,8 @@ class Deadline:
         seconds: float,
         watch: Callable[[], None] | None = None,
         hint: str = "wait longer with --timeout",
-        policy: Policy | None = None,
     ) -> None:
         """In so many seconds; `watch` looks once a second whether there is any point in waiting, and raises if not."""
-        self.policy = policy or DEFAULT
         self._work = work
         self._watch = watch
         self._hint = hint
@@ -80,7 +78,7 @@ class Deadline:
         self._work.check()
         if self._watch and time.monotonic() > self._watch_at:
             self._watch()
-            self._watch_at = time.monotonic() + self.policy.watch
+            self._watch_at = time.monotonic() + DEFAULT.watch
         if not self.left:
             raise NotPossible(f"not ready after {self._seconds:g} s: {waiting_for()}", hint=self._hint)
 
@@ -91,7 +89,7 @@ class Deadline:
         tell: Callable[[str], None] | None = None,
     ) -> T:
         """What `look` gives once it gives something; `tell` hears now and then what is waited for."""
-        tell_at = time.monotonic() + self.policy.narrate
+        tell_at = time.monotonic() + DEFAULT.narrate
         while True:
             looked_at = time.monotonic()
             if (found := look()) is not None:
@@ -99,9 +97,9 @@ class Deadline:
             self.check(waiting_for)
             if tell and time.monotonic() > tell_at:
                 tell(waiting_for())
-                tell_at = time.monotonic() + self.policy.narrate
+                tell_at = time.monotonic() + DEFAULT.narrate
             # One that waits by itself for what it looks at needs no pause.
-            time.sleep(max(0.0, looked_at + self.policy.poll - time.monotonic()))
+            time.sleep(max(0.0, looked_at + DEFAULT.poll - time.monotonic()))
 
     def result(self, ray: Any, reference: Any, waiting_for: str, failure: str) -> Any:
         """One of Ray's results, as soon as it is there; `failure` begins the sentence if it is an exception."""
@@ -122,7 +120,7 @@ class Deadline:
         """
         waiting = dict(wanted)
         while waiting:
-            for reference in ready(ray, list(waiting), min(self.policy.poll, max(self.left, 0.01))):
+            for reference in ready(ray, list(waiting), min(DEFAULT.poll, max(self.left, 0.01))):
                 yield waiting.pop(reference), reference
             if waiting:
                 self.check(lambda: waiting_for(list(waiting.values())))

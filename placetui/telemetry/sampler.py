@@ -85,7 +85,7 @@ class _Seat:
 class NodeSampler:
     """The GPUs of this node, its CPU and memory. `read` is called by one thread, again and again."""
 
-    def __init__(self, rank: int = 0, nvml: Nvml | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, nvml: Nvml | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.outdated = False
         """Whether another driver was loaded than the one whose library this process has: only a new one can read it."""
 
@@ -95,7 +95,6 @@ class NodeSampler:
         self.numbers_of_host = False
         """Whether the pids that NVML tells are the host's, and mean nothing in this container."""
 
-        self._rank = rank
         self._nvml = nvml or Nvml()
         self._clock = clock
         self._host = Host()
@@ -243,7 +242,7 @@ class NodeSampler:
         elif stale:
             error = error or "no GPU answers"
         return NodeSample(
-            rank=self._rank,
+            rank=0,
             name=self._host.name,
             ip=self._host.ip,
             age=age,

@@ -218,4 +218,3 @@ def test_options_survive_json() -> None:
 def test_roles_are_guessed_from_names() -> None:
     names = ("actor", "critic", "rollout", "actor_inference", "reward", "env")
     assert [role_of(name) for name in names] == ["train", "train", "rollout", "rollout", "other", "other"]
-    assert role_of("learner", train=["learner"]) == "train"

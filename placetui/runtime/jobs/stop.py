@@ -123,7 +123,7 @@ def _stop_foreign(head: Head, job: JobStatus, work: Work) -> dict[str, Any]:
         raise NotPossible(f"`{job.record.job}` has ended already")
     living = _living(head, seen.id)
     # A process may have to start on the node first.
-    deadline = Deadline(work, head.policy.read_log + head.policy.stop, hint="try again", policy=head.policy)
+    deadline = Deadline(work, head.policy.read_log + head.policy.stop, hint="try again")
     with driver(head, head.nodes()) as ray:
         supervisor = _SUPERVISOR.format(id=seen.submission)
         if seen.submission and head.named_actor(supervisor, _SUPERVISORS):

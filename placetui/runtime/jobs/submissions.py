@@ -39,7 +39,7 @@ def submit(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
         if body.get("working_dir"):
             runtime_env["working_dir"] = str(body["working_dir"])
         facts = {"file": str(body["source"]), "framework": str(body.get("framework") or "")}
-        deadline = Deadline(work, float(body.get("patience", 300.0)), policy=head.policy)
+        deadline = Deadline(work, float(body.get("patience", 300.0)))
 
         def send() -> bool | None:
             try:

@@ -128,12 +128,8 @@ class _Up:
         demand = demand_of(plan)
         wanted = [needed_on(demand, node.rank) for node in plan.nodes]
         bundles = [{name: units / SHARE_UNITS for name, units in one.items() if units} for one in wanted]
-        deadline = Deadline(
-            self._work,
-            self._request.wait_for_nodes,
-            hint="see what the autoscaler says: ray status",
-            policy=head.policy,
-        )
+        hint = "see what the autoscaler says: ray status"
+        deadline = Deadline(self._work, self._request.wait_for_nodes, hint=hint)
 
         def there() -> tuple[RayNode, ...] | None:
             nodes = usable(head.nodes())
