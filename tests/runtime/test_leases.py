@@ -12,6 +12,9 @@ from placetui.runtime.remote import sampler
 from placetui.runtime.remote.sampler import PlacetuiSampler
 from tests.telemetry.standin import ROOT
 
+LEASE = 1e9
+"""Seconds: a sampler whose leases have run out ends its process, which here is that of the tests."""
+
 
 class Counting:
     """A reader that counts its readings; its state is another one when told so."""
@@ -34,19 +37,19 @@ def make() -> tuple[PlacetuiSampler, Counting]:
 
 def test_one_reading_serves_all_viewers_and_each_state_is_sent_once() -> None:
     one, reader = make()
-    assert one.read("a", 0, 60.0) == (0, None)
+    assert one.read("a", 0, LEASE) == (0, None)
     reader.state = {"memory": 1}
-    assert one.read("a", 0, 60.0) == (1, {"memory": 1})
+    assert one.read("a", 0, LEASE) == (1, {"memory": 1})
     readings = reader.readings
-    assert one.read("b", 0, 60.0) == (1, {"memory": 1})
-    assert one.read("b", 1, 60.0) == (1, None)
+    assert one.read("b", 0, LEASE) == (1, {"memory": 1})
+    assert one.read("b", 1, LEASE) == (1, None)
     assert reader.readings == readings
     time.sleep(sampler.SHARED)
     reader.state = {"memory": 2}
-    assert one.read("a", 1, 60.0) == (2, {"memory": 2})
+    assert one.read("a", 1, LEASE) == (2, {"memory": 2})
     # A viewer that leaves takes nothing from the others.
     one.leave("b")
-    assert one.read("a", 2, 60.0) == (2, None)
+    assert one.read("a", 2, LEASE) == (2, None)
 
 
 ALONE = """
