@@ -25,8 +25,7 @@ class RankPosition(NamedTuple):
     """Indices on the node; empty for a process on a node."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankMove:
+class RankMove(NamedTuple):
     """A rank that is elsewhere in the second plan."""
 
     rank: int
@@ -166,10 +165,7 @@ def _compare(
     )
     differs = (
         difference.happening != "changes"
-        or difference.moves
-        or difference.appears
-        or difference.vanishes
-        or difference.shares
+        or any((moves, difference.appears, difference.vanishes, difference.shares))
         or difference.strategy[0] != difference.strategy[1]
     )
     return (difference if differs else None), both - len(moves)
@@ -237,12 +233,15 @@ def summary(difference: Difference) -> str:
     if not difference:
         return f"no difference: {count(difference.stays, 'rank')} as before"
     counts = difference.counts
-    parts = []
-    if counts["moves"]:
-        parts.append(f"{count(counts['moves'], 'rank')} {'moves' if counts['moves'] == 1 else 'move'}")
-    for name, verb in (("appears", "added"), ("vanishes", "removed")):
-        if counts[name]:
-            parts.append(f"{count(counts[name], 'rank')} {verb}")
+    parts = [
+        f"{count(counts[name], 'rank')} {one if counts[name] == 1 else many}"
+        for name, one, many in (
+            ("moves", "moves", "move"),
+            ("appears", "added", "added"),
+            ("vanishes", "removed", "removed"),
+        )
+        if counts[name]
+    ]
     if counts["shares"]:
         parts.append(f"{count(counts['shares'], 'share')} {'changes' if counts['shares'] == 1 else 'change'}")
     return ", ".join([*parts, f"{counts['stays']} stay"])
@@ -270,71 +269,52 @@ def _component_lines(one: ComponentDifference, before: Plan, after: Plan) -> Ite
             yield f"{name}: {', '.join(changed)}"
     elif not old and not new:
         yield f"{name}: {'added' if one.happening == 'appears' else 'removed'}"
-    for run in _runs((move.rank, move.before, move.after) for move in one.moves):
-        yield f"{name} {ranges(run.ranks)}: {_positions_text(before, run.before)} → {_positions_text(after, run.after)}"
-    for run in _runs((rank, position, position) for rank, position in one.vanishes):
-        yield f"{name} {ranges(run.ranks)}: removed from {_positions_text(before, run.before)}"
-    for run in _runs((rank, position, position) for rank, position in one.appears):
-        yield f"{name} {ranges(run.ranks)}: added on {_positions_text(after, run.after)}"
+    for run in _runs(one.moves):
+        here = _positions_text(before, [move.before for move in run])
+        yield f"{name} {_ranks(run)}: {here} → {_positions_text(after, [move.after for move in run])}"
+    for run in _runs(RankMove(rank, position, position) for rank, position in one.vanishes):
+        yield f"{name} {_ranks(run)}: removed from {_positions_text(before, [move.before for move in run])}"
+    for run in _runs(RankMove(rank, position, position) for rank, position in one.appears):
+        yield f"{name} {_ranks(run)}: added on {_positions_text(after, [move.after for move in run])}"
     for share in one.shares:
         yield f"{name} {ranges(share.ranks)}: share {share_text(share.before)} → {share_text(share.after)}"
 
 
-@dataclass(slots=True)
-class _Run:
-    """Neighbouring ranks that go the same way."""
-
-    ranks: list[int]
-    before: list[RankPosition]
-    after: list[RankPosition]
-
-    def extend(self, other: _Run) -> None:
-        self.ranks += other.ranks
-        self.before += other.before
-        self.after += other.after
+def _ranks(run: Sequence[RankMove]) -> str:
+    return ranges(move.rank for move in run)
 
 
-def _runs(moves: Iterable[tuple[int, RankPosition, RankPosition]]) -> Iterator[_Run]:
+def _runs(moves: Iterable[RankMove]) -> Iterator[list[RankMove]]:
     """Ranks that go from one node to one other; then nodes whose ranks go the same way, one after the other."""
-    current: _Run | None = None
+    current: list[RankMove] = []
     size = 0
-    for run in _between_two_nodes(moves):
-        if current is not None and _in_step(current, run, size):
-            current.extend(run)
+    for _, together in groupby(enumerate(moves), key=_neighbours):
+        run = [move for _, move in together]
+        if current and _in_step(current[-size:], run):
+            current += run
             continue
-        if current is not None:
+        if current:
             yield current
-        current, size = run, len(run.ranks)
-    if current is not None:
+        current, size = run, len(run)
+    if current:
         yield current
 
 
-def _between_two_nodes(moves: Iterable[tuple[int, RankPosition, RankPosition]]) -> Iterator[_Run]:
-    current: _Run | None = None
-    for rank, before, after in moves:
-        one = _Run([rank], [before], [after])
-        if current is None:
-            current = one
-        elif (
-            current.ranks[-1] == rank - 1
-            and current.before[-1][:2] == before[:2]
-            and current.after[-1][:2] == after[:2]
-        ):
-            current.extend(one)
-        else:
-            yield current
-            current = one
-    if current is not None:
-        yield current
+def _neighbours(numbered: tuple[int, RankMove]) -> tuple[object, ...]:
+    """The same for ranks that follow each other and go from one node to one other."""
+    place, move = numbered
+    return move.rank - place, move.before[:2], move.after[:2]
 
 
-def _in_step(current: _Run, run: _Run, size: int) -> bool:
-    if run.ranks[0] != current.ranks[-1] + 1 or len(run.ranks) != size:
+def _in_step(last: Sequence[RankMove], run: Sequence[RankMove]) -> bool:
+    """Whether ranks go the same way as the last ones, each a node further."""
+    if run[0].rank != last[-1].rank + 1 or len(run) != len(last):
         return False
-    for last, now in ((current.before[-size:], run.before), (current.after[-size:], run.after)):
-        if now[0].node != last[0].node + 1 or [position[1:] for position in last] != [position[1:] for position in now]:
-            return False
-    return True
+    return all(
+        new == old._replace(node=old.node + 1)
+        for one, other in zip(last, run, strict=True)
+        for old, new in ((one.before, other.before), (one.after, other.after))
+    )
 
 
 def _positions_text(plan: Plan, positions: Sequence[RankPosition]) -> str:

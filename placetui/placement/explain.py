@@ -9,10 +9,11 @@ from typing import Any, Protocol, TypeAlias
 
 from placetui.placement.environment import interpreter, rank_environment, visible_devices_variable
 from placetui.placement.names import Named, Names, UnknownName
-from placetui.placement.plan import GPU, NODE, Component, Device, Occupant, Plan, RankOfEngine
+from placetui.placement.placements import Placement
+from placetui.placement.plan import GPU, NODE, Component, Device, Occupant, Plan
 from placetui.placement.problems import Path, Span
 from placetui.placement.ranks import Segment, spread
-from placetui.placement.topology import CLUSTER
+from placetui.placement.topology import CLUSTER, Node
 from placetui.placement.wording import (
     NO_SHARE,
     count,
@@ -44,16 +45,9 @@ class Explanation(Protocol):
 def explain(
     plan: Plan, what: str, locate: Locate | None = None, *, letters: Mapping[str, str] | None = None
 ) -> Explanation:
-    """What a plan says about ranks, devices, nodes or components.
+    """What a plan says about `actor:3`, `actor:0-3`, `node0/gpu5`, `node0` or `actor`; raises `UnknownName`.
 
-    Args:
-        plan: As far as it resolves.
-        what: `actor:3`, `actor:0-3`, `node0/gpu5`, `node0` or `actor`; see `placetui.placement.names`.
-        locate: Finds values in the file, for line and column of rules.
-        letters: By component, the letter that the drawing gives it.
-
-    Raises:
-        UnknownName: nothing in the plan is called so.
+    `letters` are those that the drawing gives the components.
     """
     named = Names(plan, letters).read(what)
     answers = list(_answers(plan, named, locate or _nowhere))
@@ -66,17 +60,18 @@ def _answers(plan: Plan, named: Named, locate: Locate) -> Iterator[Explanation]:
     numbers = named.numbers
     if named.kind:
         for node in named.nodes:
-            there = sum(one.kind == named.kind for one in plan.devices_of(node))
-            for index in numbers.below(there) if numbers else range(there):
-                yield explain_device(plan, node, named.kind, index, locate)
+            devices = [one for one in plan.devices_of(node) if one.kind == named.kind]
+            for index in numbers.below(len(devices)) if numbers else range(len(devices)):
+                yield DeviceExplanation(plan, devices[index], locate)
         return
-    yield from (explain_node(plan, node) for node in named.nodes)
+    yield from (NodeExplanation(plan, plan.nodes[node]) for node in named.nodes)
     for name in named.components:
-        ranks = list(numbers.below(plan.components[name].world_size)) if numbers else None
+        component = plan.components[name]
+        ranks = list(numbers.below(component.world_size)) if numbers else None
         if ranks is None or len(ranks) > 1:
-            yield explain_component(plan, name, locate, ranks)
+            yield ComponentExplanation(plan, component, locate, ranks)
         elif ranks:
-            yield explain_rank(plan, name, ranks[0], locate)
+            yield RankExplanation(plan, component, ranks[0], locate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +107,12 @@ class Source:
     line: int | None
     column: int | None
 
+    @classmethod
+    def of(cls, plan: Plan, component: Component, locate: Locate) -> Source:
+        rule = component.rule
+        line, column = locate(rule.path, None) or (None, None)
+        return cls(rule.text, ",".join(rule.keys) or component.name, dotted(rule.path), plan.source, line, column)
+
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part not in ("", None))
         return f"`{self.key}: {self.text.strip()}`" + (f" at {place}" if place else "")
@@ -130,180 +131,130 @@ class SegmentUsed:
     """In words, how the processes are spread over the resources."""
 
 
-@dataclass(frozen=True, slots=True)
 class RankExplanation:
     """Where one rank is, and why."""
 
-    component: str
-    rank: int
-    world_size: int
-    rule: Source
-    segment: SegmentUsed | None
-    """None for slime files, and where a mode gives a rank what its rule does not name."""
-
-    numbers: list[int]
-    """Its devices (nodes, for a process on a node) as the rule counts them; slots in slime files."""
-
-    counted_over: list[str]
-    """Node groups whose devices are counted, in order."""
-
-    node_group: str
-    node: int
-    node_name: str
-    device_kind: str
-    devices: list[int]
-    """Indices on the node; empty for a process on a node."""
-
-    local_rank: int
-    local_world_size: int
-    accelerator_type: str
-    visible_accelerators: list[str]
-    isolate_accelerator: bool
-    share: float | None
-    mode: str
-    placement_mode: str | None
-    strategy: str
-    reasons: list[str]
-    engine: RankOfEngine | None
-    neighbours: list[Occupant]
-    """Others on its devices."""
-
-    interpreter: str | None
-    environment: dict[str, str]
-    by_slot: bool
-    """Whether the file has no rule that counts devices: slots fill the nodes in order."""
-
-    by_id: bool
-    """Whether it sees all devices of its node and chooses by id."""
-
-    fixed: bool = True
-    node_fixed: bool = True
-    """Whether the framework decides device and node before launch."""
+    def __init__(self, plan: Plan, component: Component, rank: int, locate: Locate) -> None:
+        self._plan, self._component, self._rank = plan, component, rank
+        self._placement = component.placements[rank]
+        self._node = plan.nodes[self._placement.cluster_node_rank]
+        self._kind = plan.kind_of(self._placement)
+        self._rule = Source.of(plan, component, locate)
+        self._numbers = _numbers(plan, component, rank)
+        self._counted_over = (CLUSTER,) if component.strategy == "packed" else component.rule.groups
+        self._segment = _segment(component, rank, self._numbers, locate)
+        """None for slime files, and where a mode gives a rank what its rule does not name."""
+        self._engine = component.engines[rank] if component.engines else None
+        self._neighbours = list(_neighbours(plan, component.name, self._placement))
+        self._interpreter = interpreter(plan, component.name, rank)
+        self._environment = rank_environment(plan, component.name, rank)
 
     def to_dict(self) -> dict[str, Any]:
-        fields = asdict(self)
-        for name in ("fixed", "node_fixed"):
-            if fields[name]:
-                del fields[name]
-        del fields["by_slot"], fields["by_id"]
-        fields["neighbours"] = [one.to_dict() for one in self.neighbours]
-        if self.engine:
-            fields["engine"] = {name: value for name, value in self.engine._asdict().items() if value not in ("", None)}
-        return {"schema": 1, "kind": "rank", **fields}
+        component, placement, engine = self._component, self._placement, self._engine
+        return {
+            "schema": 1,
+            "kind": "rank",
+            "component": component.name,
+            "rank": self._rank,
+            "world_size": component.world_size,
+            "rule": asdict(self._rule),
+            "segment": asdict(self._segment) if self._segment else None,
+            "numbers": self._numbers,
+            "counted_over": list(self._counted_over),
+            "node_group": placement.node_group_label,
+            "node": self._node.rank,
+            "node_name": self._node.name,
+            "device_kind": self._kind,
+            "devices": list(placement.devices),
+            "local_rank": placement.local_rank,
+            "local_world_size": placement.local_world_size,
+            "accelerator_type": placement.accelerator_type,
+            "visible_accelerators": list(placement.visible),
+            "isolate_accelerator": placement.isolate_accelerator,
+            "share": component.rank_share(self._rank),
+            "mode": self._plan.mode,
+            "placement_mode": self._plan.placement_mode,
+            "strategy": component.strategy,
+            "reasons": list(component.reasons),
+            "engine": {key: one for key, one in engine._asdict().items() if one not in ("", None)} if engine else None,
+            "neighbours": [one.to_dict() for one in self._neighbours],
+            "interpreter": self._interpreter,
+            "environment": self._environment,
+            **({} if placement.fixed else {"fixed": False}),
+            **({} if placement.node_fixed else {"node_fixed": False}),
+        }
 
     def lines(self) -> Iterator[str]:
-        yield f"{self.component} {self.rank} is on {place_text(self.node_name, self.device_kind, self.devices)}"
+        yield f"{self._component.name} {self._rank} is on {self._place()}"
         yield from _field_lines(self._fields())
         yield "  environment"
-        yield from (f"    {name}={value}" for name, value in self.environment.items())
+        yield from (f"    {name}={value}" for name, value in self._environment.items())
+
+    def _place(self) -> str:
+        return place_text(self._node.name, self._kind, self._placement.devices)
 
     def _fields(self) -> Iterator[tuple[str, str]]:
-        yield "rule", str(self.rule)
-        if self.segment:
-            yield "segment", f"`{self.segment.text}`: {self.segment.spread}"
-        local = f"local rank {self.local_rank} of {self.local_world_size} on its node"
-        yield "process", f"rank {self.rank} of {self.world_size}; {local}"
-        yield "device" if self.device_kind != NODE else "node", self._counted()
-        if self.engine:
-            part = f", part {self.engine.part} of {self.engine.parts}" if self.engine.parts > 1 else ""
-            group = f" of group {self.engine.group}" if self.engine.group else ""
-            yield "engine", f"engine {self.engine.engine}{group}{part}"
-        yield "mode", f"{_mode_text(self.mode, self.placement_mode)}, {self.strategy} strategy"
-        yield from (("why", reason) for reason in self.reasons)
-        if self.share is not None:
-            yield "share", self._share()
-        if self.neighbours:
-            yield "beside", ", ".join(starmap(_with_share, occupants_text(self.neighbours)))
+        component, placement, engine = self._component, self._placement, self._engine
+        yield "rule", str(self._rule)
+        if self._segment:
+            yield "segment", f"`{self._segment.text}`: {self._segment.spread}"
+        local = f"local rank {placement.local_rank} of {placement.local_world_size} on its node"
+        yield "process", f"rank {self._rank} of {component.world_size}; {local}"
+        yield "device" if self._kind != NODE else "node", self._counted()
+        if engine:
+            part = f", part {engine.part} of {engine.parts}" if engine.parts > 1 else ""
+            group = f" of group {engine.group}" if engine.group else ""
+            yield "engine", f"engine {engine.engine}{group}{part}"
+        yield from _mode_and_reasons(self._plan, component)
+        if (share := component.rank_share(self._rank)) is not None:
+            yield "share", self._share(share_text(share))
+        if self._neighbours:
+            yield "beside", ", ".join(starmap(_with_share, occupants_text(self._neighbours)))
         yield "sees", self._sees()
-        yield "python", self.interpreter or "the one that runs Ray on the node"
+        yield "python", self._interpreter or "the one that runs Ray on the node"
 
     def _counted(self) -> str:
-        number = ranges(self.numbers)
-        where = place_text(self.node_name, self.device_kind, self.devices)
-        if not self.node_fixed:
+        number, where = ranges(self._numbers), self._place()
+        if not self._placement.node_fixed:
             return f"not fixed before launch: Ray may choose another node than {where}"
-        if not self.fixed:
+        if not self._placement.fixed:
             return f"not fixed before launch: Ray is expected to give {where}"
-        if self.by_slot:
+        if not self._component.rule.segments:  # a file without rules that count devices
             return f"slot {number} over the nodes in order: {where}"
-        counted = "node" if self.device_kind == NODE else kind_name(self.device_kind)
-        over = "all nodes" if self.counted_over == [CLUSTER] else _groups_text(self.counted_over)
-        own = f", in `{self.node_group}`" if len(self.counted_over) > 1 else ""
-        return f"{counted} {number} of {over}: {where} (node rank {self.node}{own})"
+        counted = "node" if self._kind == NODE else kind_name(self._kind)
+        labels = self._counted_over
+        names = listing(quoted(labels))
+        over = f"node group {names}" if len(labels) == 1 else f"node groups {names}, counted in this order"
+        own = f", in `{self._placement.node_group_label}`" if len(labels) > 1 else ""
+        over = "all nodes" if labels == (CLUSTER,) else over
+        return f"{counted} {number} of {over}: {where} (node rank {self._node.rank}{own})"
 
-    def _share(self) -> str:
-        if len(self.devices) < 2:
-            return f"{share_text(self.share)} of {device_text(self.device_kind, self.devices)}"
-        each = f"{share_text(self.share)} of each of its {count(len(self.devices), 'device')}"
-        return f"{each}; Ray reserves only the first of them"
+    def _share(self, share: str) -> str:
+        devices = self._placement.devices
+        if len(devices) < 2:
+            return f"{share} of {device_text(self._kind, devices)}"
+        return f"{share} of each of its {count(len(devices), 'device')}; Ray reserves only the first of them"
 
     def _sees(self) -> str:
-        if not self.visible_accelerators:
+        placement = self._placement
+        if not placement.visible:
             return "no accelerator"
-        seen = f"GPU {ranges(map(int, self.visible_accelerators))}"
-        if self.by_id:
+        seen = f"GPU {ranges(map(int, placement.visible))}"
+        if self._plan.chooses_by_id:
             return f"{seen}: all of the node; it chooses by id"
-        variable = visible_devices_variable(self.accelerator_type)
-        told = f" ({variable}={self.environment[variable]})" if variable else ""
-        alone = self.isolate_accelerator and self.device_kind == GPU
+        variable = visible_devices_variable(placement.accelerator_type)
+        told = f" ({variable}={self._environment[variable]})" if variable else ""
+        alone = placement.isolate_accelerator and self._kind == GPU
         return f"{seen}{told}" if alone else f"{seen}{told}: all of the node"
 
 
-def explain_rank(plan: Plan, name: str, rank: int, locate: Locate) -> RankExplanation:
-    """Why a rank is where it is."""
-    component = plan.components[name]
-    placement = component.placements[rank]
-    node = plan.nodes[placement.cluster_node_rank]
-    numbers = _numbers(plan, component, rank)
-    return RankExplanation(
-        component=name,
-        rank=rank,
-        world_size=component.world_size,
-        rule=source_of(plan, component, locate),
-        segment=_segment(component, rank, numbers, locate),
-        numbers=numbers,
-        counted_over=[CLUSTER] if component.strategy == "packed" else list(component.rule.groups),
-        node_group=placement.node_group_label,
-        node=node.rank,
-        node_name=node.name,
-        device_kind=plan.kind_of(placement),
-        devices=list(placement.devices),
-        local_rank=placement.local_rank,
-        local_world_size=placement.local_world_size,
-        accelerator_type=placement.accelerator_type,
-        visible_accelerators=list(placement.visible),
-        isolate_accelerator=placement.isolate_accelerator,
-        share=component.rank_share(rank),
-        mode=plan.mode,
-        placement_mode=plan.placement_mode,
-        strategy=component.strategy,
-        reasons=list(component.reasons),
-        engine=component.engines[rank] if component.engines else None,
-        neighbours=list(_neighbours(plan, name, rank)),
-        interpreter=interpreter(plan, name, rank),
-        environment=rank_environment(plan, name, rank),
-        by_slot=not component.rule.segments,
-        by_id=plan.chooses_by_id,
-        fixed=placement.fixed,
-        node_fixed=placement.node_fixed,
-    )
-
-
-def source_of(plan: Plan, component: Component, locate: Locate) -> Source:
-    """The rule of a component with its place."""
-    rule = component.rule
-    line, column = locate(rule.path, None) or (None, None)
-    return Source(rule.text, ",".join(rule.keys) or component.name, dotted(rule.path), plan.source, line, column)
-
-
 def _numbers(plan: Plan, component: Component, rank: int) -> list[int]:
-    """Devices of a rank as its rule counts them."""
+    """Devices of a rank as its rule counts them; slots in slime files."""
     if component.strategy != "packed":
         first, size = spread(component.rule.segments)[rank]
         return list(range(first, first + size))
     placement = component.placements[rank]
-    before = sum(node.gpus for node in plan.nodes[: placement.cluster_node_rank])
-    return [before + index for index in placement.devices]
+    return [plan.topology.first_gpu[placement.cluster_node_rank] + index for index in placement.devices]
 
 
 def _segment(component: Component, rank: int, numbers: list[int], locate: Locate) -> SegmentUsed | None:
@@ -324,22 +275,15 @@ def _segment(component: Component, rank: int, numbers: list[int], locate: Locate
     return None
 
 
-def _neighbours(plan: Plan, name: str, rank: int) -> Iterator[Occupant]:
-    placement = plan.components[name].placements[rank]
-    kind = plan.kind_of(placement)
-    owned = placement.devices or [0]
-    seen = {(name, rank)}
+def _neighbours(plan: Plan, name: str, placement: Placement) -> Iterator[Occupant]:
+    kind, owned = plan.kind_of(placement), placement.devices or [0]
+    seen = {(name, placement.rank)}
     for device in plan.devices_of(placement.cluster_node_rank):
         if device.kind == kind and device.index in owned:
             for occupant in device.occupants:
                 if (occupant.component, occupant.rank) not in seen:
                     seen.add((occupant.component, occupant.rank))
                     yield occupant
-
-
-def _groups_text(labels: list[str]) -> str:
-    names = listing(quoted(labels))
-    return f"node group {names}" if len(labels) == 1 else f"node groups {names}, counted in this order"
 
 
 def _spread_text(segment: Segment, noun: str) -> str:
@@ -368,79 +312,106 @@ class Resident:
     reasons: list[str]
 
 
-@dataclass(frozen=True, slots=True)
 class DeviceExplanation:
-    """Who is on a device."""
+    """Who is on a device, and who only sees it."""
 
-    node: int
-    node_name: str
-    device_kind: str
-    index: int
-    total_share: float | None
-    residents: list[Resident]
-    seen_by: dict[str, str]
-    """Ranks by component that see this GPU without owning it."""
-
-    mode: str
-    by_id: bool
-    """Whether every process sees all devices of its node and chooses by id."""
+    def __init__(self, plan: Plan, device: Device, locate: Locate) -> None:
+        self._plan, self._device = plan, device
+        self._node = plan.nodes[device.node]
+        self._residents = [
+            _resident(plan, plan.components[name], ranks, share, locate)
+            for (name, share), ranks in _by_component(device.occupants).items()
+        ]
+        self._seen_by = _seen_by(plan, device) if device.kind == GPU else {}
 
     def to_dict(self) -> dict[str, Any]:
-        fields = asdict(self)
-        del fields["by_id"]
-        return {"schema": 1, "kind": "device", **fields}
+        return {
+            "schema": 1,
+            "kind": "device",
+            "node": self._node.rank,
+            "node_name": self._node.name,
+            "device_kind": self._device.kind,
+            "index": self._device.index,
+            "total_share": self._device.total_share,
+            "residents": [asdict(one) for one in self._residents],
+            "seen_by": self._seen_by,
+            "mode": self._plan.mode,
+        }
 
     def lines(self) -> Iterator[str]:
-        where = place_text(self.node_name, self.device_kind, [self.index])
-        if not self.residents:
+        device = self._device
+        where = place_text(self._node.name, device.kind, [device.index])
+        if not device.occupants:
             yield f"{where} is empty"
-        elif self.total_share is None:
-            yield f"{where}: {count(sum(len(one.ranks) for one in self.residents), 'process')}"
+        elif device.total_share is None:
+            yield f"{where}: {count(len(device.occupants), 'process')}"
         else:
-            yield f"{where}: shares add up to {share_text(self.total_share)}"
-        for one in self.residents:
-            times = f" ×{len(one.ranks)}" if len(one.ranks) > 1 else ""
-            yield f"  {_with_share(f'{one.component} {ranges(one.ranks)}{times}', share_text(one.share))}"
+            yield f"{where}: shares add up to {share_text(device.total_share)}"
+        for one in self._residents:
+            yield f"  {_with_share(*_ranks_text(one.component, one.ranks, one.share))}"
             yield f"    rule  {one.rule}"
-            if one.devices != [self.index]:
-                yield f"    with  {place_text(self.node_name, self.device_kind, one.devices)}"
+            if one.devices != [device.index]:
+                yield f"    with  {place_text(self._node.name, device.kind, one.devices)}"
             yield from (f"    why   {reason}" for reason in one.reasons)
-        if self.by_id and self.seen_by:
+        if self._plan.chooses_by_id and self._seen_by:
             yield "  seen by every process of the node: they choose by id"
-        elif self.seen_by:
-            seen = ", ".join(f"{component} {ranks}" for component, ranks in self.seen_by.items())
+        elif self._seen_by:
+            seen = ", ".join(f"{component} {ranks}" for component, ranks in self._seen_by.items())
             yield f"  seen, not owned, by {seen}"
 
 
-@dataclass(frozen=True, slots=True)
+def _resident(plan: Plan, component: Component, ranks: list[int], share: float | None, locate: Locate) -> Resident:
+    devices = sorted({index for rank in ranks for index in component.placements[rank].devices})
+    rule = Source.of(plan, component, locate)
+    return Resident(component.name, ranks, share, devices, rule, list(component.reasons))
+
+
+def _seen_by(plan: Plan, device: Device) -> dict[str, str]:
+    """Ranks by component that see a GPU without owning it."""
+    own = {(owner.component, owner.rank) for owner in device.occupants}
+    found: dict[str, list[int]] = {}
+    for component, placement in plan.residents(device.node):
+        if str(device.index) in placement.visible and (component.name, placement.rank) not in own:
+            found.setdefault(component.name, []).append(placement.rank)
+    return {name: ranges(ranks) for name, ranks in found.items()}
+
+
 class NodeExplanation:
     """Who is on a node."""
 
-    node: int
-    node_name: str
-    ip: str
-    accelerator: str
-    groups: list[str]
-    devices: list[Device]
-    services: list[str]
-    """Processes that the framework adds by itself."""
+    def __init__(self, plan: Plan, node: Node) -> None:
+        self._node = node
+        self._devices = plan.devices_of(node.rank)
+        self._services = [
+            f"{one.name} ({one.cpus:g} CPUs, {plan.framework}'s own)" for one in plan.services if one.node == node.rank
+        ]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"schema": 1, "kind": "node", **asdict(self), "devices": [device.to_dict() for device in self.devices]}
+        return {
+            "schema": 1,
+            "kind": "node",
+            "node": self._node.rank,
+            "node_name": self._node.name,
+            "ip": self._node.ip,
+            "accelerator": self._node.accelerator,
+            "groups": list(self._node.groups),
+            "devices": [device.to_dict() for device in self._devices],
+            "services": self._services,
+        }
 
     def lines(self) -> Iterator[str]:
-        gpus = sum(device.kind == GPU for device in self.devices)
-        about = [f"node rank {self.node}", *([self.ip] if self.ip else []), count(gpus, "GPU")]
-        if gpus:
-            about.append(self.accelerator)
-        if self.groups:
-            about.append(f"{'groups' if len(self.groups) > 1 else 'group'} {', '.join(self.groups)}")
-        yield f"{self.node_name}: {', '.join(about)}"
-        for device in self.devices:
+        node = self._node
+        about = [f"node rank {node.rank}", *([node.ip] if node.ip else []), count(node.gpus, "GPU")]
+        if node.gpus:
+            about.append(node.accelerator)
+        if node.groups:
+            about.append(f"{'groups' if len(node.groups) > 1 else 'group'} {', '.join(node.groups)}")
+        yield f"{node.name}: {', '.join(about)}"
+        for device in self._devices:
             who = ", ".join(starmap(_with_share, occupants_text(device.occupants)))
             name = "the node" if device.kind == NODE else f"{kind_name(device.kind)} {device.index}"
             yield f"  {name:<10}{who or 'empty'}"
-        yield from (f"  {'the node':<10}{service}" for service in self.services)
+        yield from (f"  {'the node':<10}{service}" for service in self._services)
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,56 +426,66 @@ class NodeRow:
     """Of each rank."""
 
 
-@dataclass(frozen=True, slots=True)
 class ComponentExplanation:
-    """Where a component is, or some of its ranks."""
+    """Where a component is, or some of its ranks, node by node."""
 
-    component: str
-    world_size: int
-    share: float | None
-    mode: str
-    placement_mode: str | None
-    strategy: str
-    rule: Source
-    reasons: list[str]
-    engines: int
-    parts_per_engine: int
-    nodes: list[NodeRow]
-    ranks: list[int] | None = None
-    """Those asked for; None for all."""
+    def __init__(self, plan: Plan, component: Component, locate: Locate, ranks: list[int] | None = None) -> None:
+        self._plan, self._component, self._ranks = plan, component, ranks
+        self._rule = Source.of(plan, component, locate)
+        self._engines = len({one.engine for one in component.engines})
+        self._parts_per_engine = component.parts_per_engine or 1
+        self._rows: list[NodeRow] = []
+        for placement in component.placements if ranks is None else [component.placements[rank] for rank in ranks]:
+            node, kind = placement.cluster_node_rank, plan.kind_of(placement)
+            if not self._rows or (self._rows[-1].node, self._rows[-1].device_kind) != (node, kind):
+                self._rows.append(NodeRow(node, plan.nodes[node].name, kind, [], []))
+            self._rows[-1].ranks.append(placement.rank)
+            self._rows[-1].devices.append(list(placement.devices))
 
     def to_dict(self) -> dict[str, Any]:
-        fields = asdict(self)
-        if self.ranks is None:
-            del fields["ranks"]
-        return {"schema": 1, "kind": "component" if self.ranks is None else "ranks", **fields}
+        return {
+            "schema": 1,
+            "kind": "component" if self._ranks is None else "ranks",
+            "component": self._component.name,
+            "world_size": self._component.world_size,
+            "share": self._component.share,
+            "mode": self._plan.mode,
+            "placement_mode": self._plan.placement_mode,
+            "strategy": self._component.strategy,
+            "rule": asdict(self._rule),
+            "reasons": list(self._component.reasons),
+            "engines": self._engines,
+            "parts_per_engine": self._parts_per_engine,
+            "nodes": [asdict(row) for row in self._rows],
+            **({} if self._ranks is None else {"ranks": self._ranks}),
+        }
 
     def lines(self) -> Iterator[str]:
-        used = count(len({row.node for row in self.nodes}), "node")
-        if self.ranks is None:
-            yield f"{self.component}: {count(self.world_size, 'rank')} on {used}"
+        used = count(len({row.node for row in self._rows}), "node")
+        name, size = self._component.name, count(self._component.world_size, "rank")
+        if self._ranks is None:
+            yield f"{name}: {size} on {used}"
         else:
-            these = f"{len(self.ranks)} of {count(self.world_size, 'rank')}"
-            yield f"{self.component} {ranges(self.ranks)}: {these} on {used}"
+            yield f"{name} {ranges(self._ranks)}: {len(self._ranks)} of {size} on {used}"
         yield from _field_lines(self._fields())
         table = list(self._table())
         widths = [max((len(row[column]) for row in table), default=0) for column in range(2)]
         yield from (f"  {one:<{widths[0]}}  {two:<{widths[1]}}  {three}" for one, two, three in table)
 
     def _fields(self) -> Iterator[tuple[str, str]]:
-        yield "rule", str(self.rule)
-        yield "mode", f"{_mode_text(self.mode, self.placement_mode)}, {self.strategy} strategy"
-        yield from (("why", reason) for reason in self.reasons)
-        if self.share is not None:
-            yield "share", f"{share_text(self.share)} of a device"
-        if self.parts_per_engine > 1 and self.ranks is None:
-            each = "each in" if self.world_size == self.engines * self.parts_per_engine else "the largest in"
-            yield "engines", f"{self.engines}, {each} {self.parts_per_engine} parts"
+        component, engines, parts = self._component, self._engines, self._parts_per_engine
+        yield "rule", str(self._rule)
+        yield from _mode_and_reasons(self._plan, component)
+        if component.share is not None:
+            yield "share", f"{share_text(component.share)} of a device"
+        if parts > 1 and self._ranks is None:
+            each = "each in" if component.world_size == engines * parts else "the largest in"
+            yield "engines", f"{engines}, {each} {parts} parts"
 
     def _table(self) -> Iterator[tuple[str, str, str]]:
         """Node, ranks, devices; neighbouring nodes that look alike share a line."""
         alike: list[NodeRow] = []
-        for row in self.nodes:
+        for row in self._rows:
             if alike and not _goes_on(alike[-1], row):
                 yield _table_row(alike)
                 alike = []
@@ -531,97 +512,22 @@ def _table_row(rows: list[NodeRow]) -> tuple[str, str, str]:
     return f"{first.node_name} … {last.node_name}", ranks, f"{pattern} on each of {len(rows)} nodes"
 
 
-def explain_device(plan: Plan, node: int, kind: str, index: int, locate: Locate) -> DeviceExplanation:
-    """Who is on a device, and who only sees it."""
-    device = next(one for one in plan.devices_of(node) if (one.kind, one.index) == (kind, index))
-    found: dict[tuple[str, float | None], list[int]] = {}
-    for one in device.occupants:
-        found.setdefault((one.component, one.share), []).append(one.rank)
-    residents = [_resident(plan, plan.components[name], ranks, share, locate) for (name, share), ranks in found.items()]
-    return DeviceExplanation(
-        node=node,
-        node_name=plan.nodes[node].name,
-        device_kind=kind,
-        index=index,
-        total_share=device.total_share,
-        residents=residents,
-        seen_by=_seen_by(plan, node, index, device.occupants) if kind == GPU else {},
-        mode=plan.mode,
-        by_id=plan.chooses_by_id,
-    )
-
-
-def _resident(plan: Plan, component: Component, ranks: list[int], share: float | None, locate: Locate) -> Resident:
-    devices = sorted({index for rank in ranks for index in component.placements[rank].devices})
-    return Resident(component.name, ranks, share, devices, source_of(plan, component, locate), list(component.reasons))
-
-
-def _seen_by(plan: Plan, node: int, index: int, owners: tuple[Occupant, ...]) -> dict[str, str]:
-    own = {(owner.component, owner.rank) for owner in owners}
-    found = {}
-    for name, component in plan.components.items():
-        ranks = [
-            placement.rank
-            for placement in component.placements
-            if placement.cluster_node_rank == node
-            and str(index) in placement.visible
-            and (name, placement.rank) not in own
-        ]
-        if ranks:
-            found[name] = ranges(ranks)
-    return found
-
-
-def explain_node(plan: Plan, rank: int) -> NodeExplanation:
-    """Who is on a node."""
-    node = plan.nodes[rank]
-    return NodeExplanation(
-        node=rank,
-        node_name=node.name,
-        ip=node.ip,
-        accelerator=node.accelerator,
-        groups=list(node.groups),
-        devices=list(plan.devices_of(rank)),
-        services=[
-            f"{one.name} ({one.cpus:g} CPUs, {plan.framework}'s own)" for one in plan.services if one.node == rank
-        ],
-    )
-
-
-def explain_component(plan: Plan, name: str, locate: Locate, ranks: list[int] | None = None) -> ComponentExplanation:
-    """Where a component is, or some of its ranks, node by node."""
-    component = plan.components[name]
-    rows: list[NodeRow] = []
-    for placement in component.placements if ranks is None else [component.placements[rank] for rank in ranks]:
-        node, kind = placement.cluster_node_rank, plan.kind_of(placement)
-        if not rows or (rows[-1].node, rows[-1].device_kind) != (node, kind):
-            rows.append(NodeRow(node, plan.nodes[node].name, kind, [], []))
-        rows[-1].ranks.append(placement.rank)
-        rows[-1].devices.append(list(placement.devices))
-    return ComponentExplanation(
-        component=name,
-        world_size=component.world_size,
-        share=component.share,
-        mode=plan.mode,
-        placement_mode=plan.placement_mode,
-        strategy=component.strategy,
-        rule=source_of(plan, component, locate),
-        reasons=list(component.reasons),
-        engines=len({one.engine for one in component.engines}),
-        parts_per_engine=component.parts_per_engine or 1,
-        nodes=rows,
-        ranks=ranks,
-    )
-
-
 def occupants_text(occupants: Iterable[Occupant]) -> Iterator[tuple[str, str]]:
-    """`agent 0-199 ×200`, and the share of each: one forevery component and share."""
+    """`agent 0-199 ×200`, and the share of each: one for every component and share."""
+    for (component, share), ranks in _by_component(occupants).items():
+        yield _ranks_text(component, ranks, share)
+
+
+def _by_component(occupants: Iterable[Occupant]) -> dict[tuple[str, float | None], list[int]]:
     found: dict[tuple[str, float | None], list[int]] = {}
     for one in occupants:
         found.setdefault((one.component, one.share), []).append(one.rank)
-    for (component, share), ranks in found.items():
-        times = f" ×{len(ranks)}" if len(ranks) > 1 else ""
-        yield f"{component} {ranges(ranks)}{times}", share_text(share)
+    return found
+
+
+def _ranks_text(component: str, ranks: list[int], share: float | None) -> tuple[str, str]:
+    times = f" ×{len(ranks)}" if len(ranks) > 1 else ""
+    return f"{component} {ranges(ranks)}{times}", share_text(share)
 
 
 def _with_share(who: str, share: str) -> str:
@@ -637,6 +543,8 @@ def _field_lines(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
         before = name
 
 
-def _mode_text(mode: str, placement_mode: str | None) -> str:
+def _mode_and_reasons(plan: Plan, component: Component) -> Iterator[tuple[str, str]]:
     """`model_parallel (collocated)`; the second only where it says more."""
-    return f"{mode} ({placement_mode})" if placement_mode not in (None, mode) else mode
+    more = f" ({plan.placement_mode})" if plan.placement_mode not in (None, plan.mode) else ""
+    yield "mode", f"{plan.mode}{more}, {component.strategy} strategy"
+    yield from (("why", reason) for reason in component.reasons)
