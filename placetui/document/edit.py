@@ -19,11 +19,11 @@ from placetui.placement.edits import (
     Change,
     Edit,
     EditRefused,
-    JoinComponents,
+    Join,
     Operation,
     Refusal,
-    RemoveComponent,
-    RenameComponent,
+    Remove,
+    Rename,
     SetRule,
     Wanted,
 )
@@ -131,13 +131,13 @@ class _ChangeWriter:
             self._set_rule(change)
         elif isinstance(change, AddRule):
             self.draft.put((*self.rules, change.component), _rule(change.text, change.groups))
-        elif isinstance(change, RemoveComponent):
+        elif isinstance(change, Remove):
             self._take_out(change.component)
             for path in self._mentions(change.component):
                 self._remove(path)
-        elif isinstance(change, RenameComponent):
+        elif isinstance(change, Rename):
             self._rename(change.component, change.name)
-        elif isinstance(change, JoinComponents):
+        elif isinstance(change, Join):
             self._take_out(change.component)
             key = self._key_of(change.into)
             self.draft.rename((*self.rules, key), f"{key},{change.component}")

@@ -119,7 +119,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """Another name for a component."""
+    """Another name for a component, in its key and in the `placetui:` section."""
 
     component: str
     name: str
@@ -127,7 +127,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Remove a component from the file."""
+    """Remove a component from the file, with what the `placetui:` section says about it."""
 
     component: str
 
@@ -196,29 +196,6 @@ class AddRule:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveComponent:
-    """A component goes, with what the `placetui:` section says about it."""
-
-    component: str
-
-
-@dataclass(frozen=True, slots=True)
-class RenameComponent:
-    """A component's name, in its key and in the `placetui:` section."""
-
-    component: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class JoinComponents:
-    """A component goes into the key of another."""
-
-    component: str
-    into: str
-
-
-@dataclass(frozen=True, slots=True)
 class SetValue:
     """A value of the `placetui:` or the `slime:` section; None removes it."""
 
@@ -226,7 +203,7 @@ class SetValue:
     value: str | int | float | bool | None
 
 
-Change: TypeAlias = SetRule | AddRule | RemoveComponent | RenameComponent | JoinComponents | SetValue
+Change: TypeAlias = SetRule | AddRule | Remove | Rename | Join | SetValue
 
 Slot: TypeAlias = tuple[int, tuple[int, ...]]
 """Node and devices of a process; no devices for one that sits on the node itself."""
@@ -247,7 +224,6 @@ class Wanted:
         return cls(tuple(slots), by_rank)
 
     def met_by(self, component: Component) -> bool:
-        """Whether a component is exactly there."""
         found = Wanted.of(component)
         return found.slots == self.slots if self.by_rank else found.devices == self.devices
 

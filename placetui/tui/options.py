@@ -59,7 +59,7 @@ class Options:
     """Keeps something for the next start."""
 
     plan_request: PlanRequest = DEFAULT_REQUEST
-    """Options forevery file that is opened: nodes, mode, values."""
+    """Options for every file that is opened: nodes, mode, values."""
 
     write: bool = False
     """Whether the opened file may be changed."""

@@ -14,7 +14,7 @@ from placetui.document.splice import difference
 from placetui.frameworks.planner import Planner
 from placetui.frameworks.registry import framework_of
 from placetui.placement.config.settings import SECTION
-from placetui.placement.edits import Change, EditRefused, Refusal, RemoveComponent, SetRule
+from placetui.placement.edits import Change, EditRefused, Refusal, Remove, SetRule
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Path, Problem
 from placetui.placement.topology import CLUSTER, Node
@@ -276,7 +276,7 @@ def _with_rules(draft: Draft, before: Plan, rules: Mapping[str, Any]) -> Draft:
     for name, component in before.components.items():
         rule = rules.get(name)
         if rule is None:
-            changes.append(RemoveComponent(name))
+            changes.append(Remove(name))
         elif isinstance(rule, str) and rule != component.rule.text.strip():
             changes.append(SetRule(name, rule, None if component.rule.groups == (CLUSTER,) else (CLUSTER,)))
     written = write(draft.document, changes)

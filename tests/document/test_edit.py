@@ -19,7 +19,6 @@ from placetui.placement.edits import (
     PutOnGroup,
     Refusal,
     Remove,
-    RemoveComponent,
     Rename,
     Resize,
     SetMode,
@@ -309,7 +308,7 @@ def test_new_entries_fit_in(before: str, name: str, after: str) -> None:
 @pytest.mark.parametrize("end", ["", "\n", "\nother: 1\n"])
 def test_removing_takes_the_entry_and_nothing_else(before: str, after: str, end: str) -> None:
     text = f"cluster:\n  component_placement: {before}{end}".replace(": \n", ":\n")
-    draft = write(Document(text), [RemoveComponent("b")])
+    draft = write(Document(text), [Remove("b")])
     assert not isinstance(draft, Refusal), draft
     expected = f"cluster:\n  component_placement: {after}{end}".replace(": \n", ":\n").replace(":  {}", ": {}")
     assert draft.document.text == expected

@@ -23,7 +23,6 @@ from placetui.placement.edits import (
     Refusal,
     Remove,
     Rename,
-    RenameComponent,
     Resize,
     SetMode,
     SetRule,
@@ -265,7 +264,7 @@ def test_any_text_as_a_rule_is_read_back(text: str, name: str, rule: str) -> Non
 @given(st.text(max_size=20), st.sampled_from(["a800", "on", "7"]))
 def test_any_name_and_value_is_read_back_or_refused(name: str, value: str) -> None:
     document = Document("cluster: {component_placement: {a: 0}}\nplacetui:\n  mode: hybrid # m\n")
-    draft = write(document, [SetValue(("placetui", "mode"), value), RenameComponent("a", name)])
+    draft = write(document, [SetValue(("placetui", "mode"), value), Rename("a", name)])
     if not isinstance(draft, Refusal):
         assert list(draft.document.config["cluster"]["component_placement"]) == [name]
         assert draft.document.config["placetui"] == {"mode": value if value != "7" else 7}

@@ -1,4 +1,4 @@
-"""Reading text files, with a clear message foreverything that can go wrong."""
+"""Reading text files, with a clear message for everything that can go wrong."""
 
 from __future__ import annotations
 
