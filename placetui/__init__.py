@@ -9,8 +9,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from placetui.document.planning import load as load
     from placetui.frameworks.planner import resolve as resolve
-    from placetui.frameworks.rlinf.component_placement import ComponentPlacement as ComponentPlacement
-    from placetui.frameworks.rlinf.component_placement import HybridComponentPlacement as HybridComponentPlacement
+    from placetui.frameworks.rlinf.components import ComponentPlacement as ComponentPlacement
+    from placetui.frameworks.rlinf.components import HybridComponentPlacement as HybridComponentPlacement
     from placetui.frameworks.rlinf.model_parallel import (
         ModelParallelComponentPlacement as ModelParallelComponentPlacement,
     )
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "placetui.document.planning": ("load",),
-    "placetui.frameworks.rlinf.component_placement": ("ComponentPlacement", "HybridComponentPlacement"),
+    "placetui.frameworks.rlinf.components": ("ComponentPlacement", "HybridComponentPlacement"),
     "placetui.frameworks.rlinf.model_parallel": ("ModelParallelComponentPlacement",),
     "placetui.placement.placements": ("AcceleratorType", "Placement", "PlacementMode"),
     "placetui.placement.plan": ("Plan",),

@@ -1,4 +1,4 @@
-"""The same surroundings forevery test, whatever terminal, home directory or cluster it is started beside."""
+"""The same surroundings for every test, whatever terminal, home directory or cluster it is started beside."""
 
 from __future__ import annotations
 

@@ -67,8 +67,7 @@ FORWARDERS = frozenset(
     {
         ("parsing.py", "rule"),
         ("model_parallel.py", "f'mp_missing_{role}'"),
-        ("parallel_roles.py", "rule"),
-        ("parallel_roles.py", "rule or f'mp_{role}_tp'"),
+        ("model_parallel.py", "rule or f'mp_{role}_tp'"),
         ("problems.py", "rule"),
         ("ranks.py", "rule"),
         ("ranks.py", "rules.reversed"),

@@ -140,7 +140,7 @@ def test_a_proxy_is_for_others(one_node: TestCluster, write: Write) -> None:
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """An authority, and a certificate of it forevery node and client."""
+    """An authority, and a certificate of it for every node and client."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     place = tmp_path_factory.mktemp("tls")

@@ -1,18 +1,18 @@
-"""`cluster.component_placement`: from rules to strategies, forevery component."""
+"""`cluster.component_placement`: from rules to strategies, for every component."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from placetui.frameworks.rlinf import RULES
 from placetui.frameworks.rlinf.cluster_section import MOST_MEMBERSHIPS, ClusterReading
 from placetui.placement.cache import PlanCache
-from placetui.placement.config.reader import Reader, Unresolved
-from placetui.placement.placements import Placements
-from placetui.placement.placing import place_nodes, place_runs
+from placetui.placement.config.reader import MISSING, Reader, Unresolved
+from placetui.placement.placements import PlacementMode, Placements
+from placetui.placement.placing import fail, place_nodes, place_runs
 from placetui.placement.plan import Rule
 from placetui.placement.problems import Problem, ProblemReporter, Problems
 from placetui.placement.ranks import RankError, parse_rule, shorten, spread
@@ -54,11 +54,7 @@ class RuleStrategy:
         return [number for segment in self.rule.segments for number in segment.resources]
 
     def place(self, topology: Topology, isolate: bool, cache: PlanCache) -> Placements:
-        """Placements by rank.
-
-        Raises:
-            PlacementError: when a process cannot be placed.
-        """
+        """Placements by rank; raises `PlacementError`."""
         what = self.packed.key if self.packed else (self.kind, self.rule.groups, self.rule.text)
         return cache.get((topology, what, isolate), lambda: self._place(topology, isolate))
 
@@ -71,7 +67,6 @@ class RuleStrategy:
 
     @cached_property
     def strategy(self) -> PlacementStrategy:
-        """One object for all components of the rule."""
         from placetui.placement.strategies import FlexiblePlacementStrategy, NodePlacementStrategy
 
         if self.packed:
@@ -202,6 +197,67 @@ def missing_components(reader: Reader) -> Problem:
     return Problem("missing_field", message, hint=hint, path=(CLUSTER,), at_key=True)
 
 
-def with_packed(strategy: RuleStrategy, packed: PackedPlacementStrategy, *reasons: str) -> RuleStrategy:
-    """The same rule with a packed strategy of its own."""
-    return replace(strategy, packed=packed, reasons=reasons)
+class ComponentPlacement:
+    """Where the components of a configuration go, as the source documents have it.
+
+    Args:
+        config: a mapping with a `cluster` section.
+        cluster: what to place on.
+
+    Raises:
+        PlacementError: with all problems, when a rule cannot be right.
+    """
+
+    _mode: PlacementMode | None = None
+
+    def __init__(self, config: Mapping[str, Any], cluster: Topology) -> None:
+        self._cluster = cluster
+        problems = Problems()
+        reader = Reader(config, problems)
+        section = reader.get(*RULES, default=MISSING)
+        reading = ClusterReading(cluster.nodes)
+        if section is MISSING:
+            problems.append(missing_components(reader))
+        self._strategies = read_components({} if section is MISSING else section, cluster, reading, problems)
+        problems.raise_if_blocking()
+        self._finish(reader, problems)
+        problems.raise_if_blocking()
+
+    def _finish(self, reader: Reader, problems: Problems) -> None:
+        """Room for the modes that replace strategies."""
+
+    @property
+    def components(self) -> list[str]:
+        return list(self._strategies)
+
+    @property
+    def placement_mode(self) -> PlacementMode | None:
+        return self._mode
+
+    def _get(self, name: str) -> RuleStrategy:
+        strategy = self._strategies.get(name)
+        if strategy is None:
+            hint = f"the components are {listing(quoted(self._strategies))}"
+            fail("unknown_component", f"there is no component `{name}`", hint)
+        return strategy
+
+    def get_strategy(self, name: str) -> PlacementStrategy:
+        return self._get(name).strategy
+
+    def get_hardware_ranks(self, name: str) -> list[int]:
+        """Device ranks of the rule, in order; node ranks for components on nodes."""
+        return self._get(name).resources
+
+    def get_world_size(self, name: str) -> int:
+        """The processes that will run."""
+        strategy = self._get(name)
+        if strategy.packed is None:
+            return strategy.processes
+        packed = strategy.packed
+        return (packed.end_hardware_rank - packed.start_hardware_rank + 1) // packed.num_hardware_per_process
+
+
+class HybridComponentPlacement(ComponentPlacement):
+    """The same, for jobs whose components share and split devices as they like."""
+
+    _mode = PlacementMode.HYBRID

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import Any, TypeAlias
 
-from placetui.frameworks.rlinf.resource_pool import (
-    Processes,
-    ResourcePool,
-    processes_of,
-    usual_shape,
-)
 from placetui.placement.edits import (
     Add,
     AddRule,
@@ -20,16 +17,14 @@ from placetui.placement.edits import (
     Edit,
     EditRefused,
     Join,
-    JoinComponents,
     Move,
     Operation,
     PutOnGroup,
     Remove,
-    RemoveComponent,
     Rename,
-    RenameComponent,
     Resize,
     SetRule,
+    Slot,
     Spread,
     Swap,
     Unassign,
@@ -37,11 +32,115 @@ from placetui.placement.edits import (
     WriteRule,
 )
 from placetui.placement.plan import GPU, NODE, Component, Plan
-from placetui.placement.ranks import RankError, parse_rule
-from placetui.placement.topology import CLUSTER, NODE_LABEL
+from placetui.placement.ranks import RankError, parse_rule, spread
+from placetui.placement.rules import CannotExpress, shortest_rule
+from placetui.placement.topology import ACCELERATOR, CLUSTER, NODE_LABEL, DeviceBlock, Topology
 from placetui.placement.wording import count, listing, number_range, quoted, ranges
 
 INTERPOLATION = "${"
+
+
+Processes: TypeAlias = list[list[int]]
+"""Numbers of each process, by rank."""
+
+
+class ResourcePool:
+    """What a rule over some node groups counts."""
+
+    def __init__(self, cluster: Topology, groups: tuple[str, ...], names: Sequence[str]) -> None:
+        kinds = [cluster.groups[label].hardware_type for label in groups]
+        self.groups = groups
+        self.on_nodes = None in kinds
+        self.mixed = self.on_nodes and any(kinds)
+        self._numbering = cluster.numbering(groups, by_node=self.on_nodes)
+        self._names = names
+        self.total = self._numbering.total
+        self.noun = "node" if self.on_nodes else "device"
+
+    @property
+    def blocks(self) -> Sequence[DeviceBlock]:
+        return self._numbering.blocks
+
+    @cached_property
+    def position(self) -> dict[int, int]:
+        """Place among the blocks by the block's first number."""
+        return {block.start: index for index, block in enumerate(self.blocks)}
+
+    def numbers(self, spots: Iterable[DeviceRef]) -> list[int]:
+        """Numbers of devices, ascending and each once."""
+        by_node: dict[int, list[DeviceBlock]] = {}
+        for block in self.blocks:
+            by_node.setdefault(block.node, []).append(block)
+        return sorted({self._number(spot, by_node) for spot in spots})
+
+    def _number(self, spot: DeviceRef, by_node: dict[int, list[DeviceBlock]]) -> int:
+        for block in by_node.get(spot.node, ()):
+            if self.on_nodes:
+                return block.start
+            if _kind_of(block) == spot.kind and 0 <= spot.index < block.size:
+                return block.start + spot.index
+        where = self._names[spot.node] if 0 <= spot.node < len(self._names) else f"node {spot.node}"
+        what = where if spot.kind == NODE else f"{'GPU' if spot.kind == GPU else spot.kind} {spot.index} of {where}"
+        within = "the cluster" if self.groups == (CLUSTER,) else f"group {listing(quoted(self.groups))}"
+        raise EditRefused(f"{what} is not a {self.noun} of {within}", "put the component on another node group first")
+
+    def where(self, number: int) -> DeviceBlock:
+        if not 0 <= number < self.total:
+            raise EditRefused(f"there is no {self.noun} {number}: they are numbered from 0 to {self.total - 1}")
+        return self._numbering.block_of(number)
+
+    def name(self, node: int) -> str:
+        return self._names[node]
+
+    def wanted(self, processes: Processes, by_rank: bool = True) -> Wanted:
+        return Wanted(tuple(self._slot(numbers) for numbers in processes), by_rank)
+
+    def _slot(self, numbers: Sequence[int]) -> Slot:
+        block = self.where(numbers[0])
+        if self.on_nodes:
+            return block.node, ()
+        return block.node, tuple(number - self.where(number).start for number in numbers)
+
+    def rule(self, processes: Processes, may_use_all: bool) -> str:
+        """The shortest rule that gives these processes; raises `EditRefused`."""
+        try:
+            text = shortest_rule(processes, self.total, may_use_all=may_use_all and not self.mixed)
+        except CannotExpress as error:
+            raise EditRefused(error.reason) from None
+        before = -1
+        for rank, numbers in enumerate(processes):
+            first, last = self.where(numbers[0]), self.where(numbers[-1])
+            if self.on_nodes and len(numbers) > 1:
+                raise EditRefused(f"rank {rank} would be on {count(len(numbers), 'node')}; a process needs one node")
+            if first.node != last.node:
+                raise EditRefused(
+                    f"rank {rank} would be on {self.name(first.node)} and {self.name(last.node)} "
+                    f"({self.noun}s {ranges(numbers)}); a process stays on one node"
+                )
+            if first.hardware_type != last.hardware_type:
+                raise EditRefused(f"rank {rank} would mix {first.hardware_type} and {last.hardware_type}")
+            if first.node < before:
+                raise EditRefused(f"ranks would go back from {self.name(before)} to {self.name(first.node)}")
+            before = first.node
+        return text
+
+    def in_processes(self, numbers: Sequence[int], shape: tuple[int, int]) -> Processes:
+        """New processes on these numbers: this many devices each, or this many on each device."""
+        width, many = shape
+        if width == 1:
+            return [[number] for number in numbers for _ in range(many)]
+        found: Processes = []
+        runs = groupby(enumerate(numbers), key=lambda pair: (pair[1] - pair[0], self.where(pair[1]).start))
+        for _, pairs in runs:
+            run = [number for _, number in pairs]
+            if len(run) % width:
+                what = f"{self.noun} {run[0]}" if len(run) == 1 else f"{self.noun}s {ranges(run)}"
+                raise EditRefused(
+                    f"{what} cannot be divided into processes of {count(width, 'device')}",
+                    f"choose a multiple of {width} neighbours on one node",
+                )
+            found += [run[start : start + width] for start in range(0, len(run), width)]
+        return found
 
 
 class RuleEditor:
@@ -54,11 +153,7 @@ class RuleEditor:
         self._names = [node.name for node in plan.nodes]
 
     def edit(self, operation: Operation) -> Edit:
-        """What an operation on rules does.
-
-        Raises:
-            EditRefused: it cannot be written as a rule.
-        """
+        """What an operation on rules does; raises `EditRefused`."""
         edits: dict[type, Callable[[Any], Edit]] = {
             Assign: self._assign,
             Unassign: self._unassign,
@@ -82,13 +177,11 @@ class RuleEditor:
         component = self._component(operation.component)
         name = self.free_name(operation.name)
         wanted = {operation.component: None, name: Wanted.of(component, self._by_rank(component))}
-        change = RenameComponent(operation.component, name)
-        return Edit(f"rename {operation.component} to {name}", (change,), wanted)
+        return Edit(f"rename {operation.component} to {name}", (Rename(operation.component, name),), wanted)
 
     def _remove(self, operation: Remove) -> Edit:
         self.key_of(operation.component)
-        change = RemoveComponent(operation.component)
-        return Edit(f"remove {operation.component}", (change,), {operation.component: None})
+        return Edit(f"remove {operation.component}", (operation,), {operation.component: None})
 
     # Finding things
 
@@ -110,7 +203,6 @@ class RuleEditor:
         return component
 
     def key_of(self, name: str) -> str:
-        """The key that a component stands in."""
         for key in self._section():
             if name in _names(key):
                 return key
@@ -122,7 +214,6 @@ class RuleEditor:
         return section if isinstance(section, Mapping) else {}
 
     def free_name(self, name: str) -> str:
-        """A name for a component that is not taken."""
         name = name.strip()
         if not name or "," in name or not name.isprintable():
             raise EditRefused(f"`{name}` cannot be the name of a component", "write a word without commas")
@@ -166,7 +257,7 @@ class RuleEditor:
     def _assign(self, operation: Assign) -> Edit:
         component = self._component(operation.component)
         pool = self._pool(component)
-        processes = processes_of(component)
+        processes = _processes_of(component)
         taken = _devices(processes)
         fresh = [number for number in pool.numbers(operation.devices) if number not in taken]
         if not fresh:
@@ -174,7 +265,7 @@ class RuleEditor:
         return self._result("extend", component, pool, self._with(component, pool, processes, fresh))
 
     def _with(self, component: Component, pool: ResourcePool, processes: Processes, fresh: list[int]) -> Processes:
-        shape = usual_shape(processes) if self._by_rank(component) else (1, 1)
+        shape = _usual_shape(processes) if self._by_rank(component) else (1, 1)
         return sorted([*processes, *pool.in_processes(fresh, shape)], key=lambda numbers: numbers[0])
 
     def _unassign(self, operation: Unassign) -> Edit:
@@ -187,7 +278,7 @@ class RuleEditor:
 
     def _without(self, component: Component, pool: ResourcePool, gone: set[int]) -> Processes:
         kept: Processes = []
-        for rank, numbers in enumerate(processes_of(component)):
+        for rank, numbers in enumerate(_processes_of(component)):
             left = [number for number in numbers if number not in gone]
             if not self._by_rank(component):
                 kept += [left] if left else []
@@ -207,7 +298,7 @@ class RuleEditor:
         pool = self._pool(component)
         chosen = None if operation.devices is None else set(pool.numbers(operation.devices))
         moved: Processes = []
-        for numbers in processes_of(component):
+        for numbers in _processes_of(component):
             if chosen is not None and chosen.isdisjoint(numbers):
                 moved.append(numbers)
             elif operation.unit == "node":
@@ -216,14 +307,14 @@ class RuleEditor:
                 moved.append([number + operation.by for number in numbers])
                 pool.where(moved[-1][0])
                 pool.where(moved[-1][-1])
-        if not self._by_rank(component) and len(_devices(moved)) < len(_devices(processes_of(component))):
+        if not self._by_rank(component) and len(_devices(moved)) < len(_devices(_processes_of(component))):
             raise EditRefused(f"some devices of `{component.name}` would move onto others of its own")
         return self._result("move", component, pool, moved)
 
     def _resize(self, operation: Resize) -> Edit:
         component = self._component(operation.component)
         pool = self._pool(component)
-        processes = processes_of(component)
+        processes = _processes_of(component)
         taken = sorted(_devices(processes))
         if operation.by < 0:
             gone = set(taken[operation.by :])
@@ -251,7 +342,7 @@ class RuleEditor:
         pool = self._pool(component)
         if pool.on_nodes and width > 1:
             raise EditRefused(f"a process of `{component.name}` needs one node, not {width}")
-        numbers = sorted(_devices(processes_of(component)))
+        numbers = sorted(_devices(_processes_of(component)))
         return self._result("spread", component, pool, pool.in_processes(numbers, (width, many)))
 
     def _put_on_group(self, operation: PutOnGroup) -> Edit:
@@ -267,7 +358,7 @@ class RuleEditor:
         before, pool = self._pool(component), ResourcePool(self._cluster, operation.groups, self._names)
         if not pool.total:
             raise EditRefused(f"{self._cluster.describe(operation.groups)}: nothing to place on")
-        shape = usual_shape(processes_of(component)) if before.on_nodes == pool.on_nodes else (1, 1)
+        shape = _usual_shape(_processes_of(component)) if before.on_nodes == pool.on_nodes else (1, 1)
         processes = pool.in_processes(range(pool.total), shape)
         text = pool.rule(processes, self._may_use_all())
         change = SetRule(component.name, text, operation.groups)
@@ -319,8 +410,7 @@ class RuleEditor:
             raise EditRefused(f"`{component.name}` and `{into.name}` already share one rule")
         by_rank = self._by_rank(component) and self._by_rank(into)
         wanted = {component.name: Wanted.of(into, by_rank)}
-        change = JoinComponents(component.name, into.name)
-        return Edit(f"join {component.name} with {into.name}", (change,), wanted)
+        return Edit(f"join {component.name} with {into.name}", (operation,), wanted)
 
     def _add(self, operation: Add) -> Edit:
         name = self.free_name(operation.component)
@@ -346,6 +436,26 @@ class RuleEditor:
             if group.hardware_type == kind and nodes <= set(group.node_ranks):
                 return (group.label,)
         raise EditRefused(f"no node group holds all of these {kind} devices")
+
+
+def _kind_of(block: DeviceBlock) -> str:
+    """What a plan calls the devices of a block."""
+    if block.hardware_type is None:
+        return NODE
+    return GPU if block.hardware_type == ACCELERATOR else block.hardware_type
+
+
+def _processes_of(component: Component) -> Processes:
+    """What its rule says."""
+    return [list(range(first, first + size)) for first, size in spread(component.rule.segments)]
+
+
+def _usual_shape(processes: Processes) -> tuple[int, int]:
+    """(devices per process, processes per device) of most of the processes."""
+    counts: Counter[tuple[int, int]] = Counter()
+    for numbers, together in groupby(processes):
+        counts[len(numbers), len(list(together))] += 1
+    return counts.most_common(1)[0][0] if counts else (1, 1)
 
 
 def _on_other_node(pool: ResourcePool, number: int, by: int) -> int:

@@ -39,34 +39,14 @@ class RLinf(Framework):
         (CLUSTER, "node_groups", EACH_ITEM, "node_ranks", EACH_ITEM),
     )
     tolerated_rules = frozenset(
-        {
-            "mp_neither_mode",
-            "mp_inference_in_collocated",
-            "mp_auto_order",
-            "mp_auto_not_disaggregated",
-            "ma_actor_reward",
-            "ma_rollout_subset",
-            "ma_conflict",
-        }
+        "mp_neither_mode mp_inference_in_collocated mp_auto_order mp_auto_not_disaggregated "
+        "ma_actor_reward ma_rollout_subset ma_conflict".split()
     )
     node_rank_variable = "RLINF_NODE_RANK"
     device_order = "physical_id"
     environment_read = frozenset(
-        {
-            "ACCELERATOR_TYPE",
-            "CLUSTER_NAMESPACE",
-            "CLUSTER_NODE_RANK",
-            "EMBODIED_PATH",
-            "GROUP_NAME",
-            "LOCAL_HARDWARE_RANKS",
-            "NODE_GROUP_LABEL",
-            "PWD",
-            "RANK",
-            "REPO_PATH",
-            "VISIBLE_DEVICES",
-            "WORKER_NAME",
-            "WORLD_SIZE",
-        }
+        "ACCELERATOR_TYPE CLUSTER_NAMESPACE CLUSTER_NODE_RANK EMBODIED_PATH GROUP_NAME LOCAL_HARDWARE_RANKS "
+        "NODE_GROUP_LABEL PWD RANK REPO_PATH VISIBLE_DEVICES WORKER_NAME WORLD_SIZE".split()
     )
 
     def matches(self, config: Reader) -> bool:
@@ -118,12 +98,12 @@ class RLinf(Framework):
         return RuleEditor(plan, config).edit(operation)
 
     def arrange(self, plan: Plan, layout: Layout, config: Mapping[str, Any]) -> list[Override]:
-        from placetui.frameworks.rlinf.arrange import arrange
+        from placetui.frameworks.rlinf.layouts import arrange
 
         return arrange(plan, layout)
 
     def template(self, layout: Layout, size: JobSize) -> Mapping[str, Any] | Refusal:
-        from placetui.frameworks.rlinf.template import template
+        from placetui.frameworks.rlinf.layouts import template
 
         return template(layout, size)
 

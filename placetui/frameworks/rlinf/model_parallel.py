@@ -3,29 +3,106 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
-from placetui.frameworks.rlinf.component_placement import ComponentPlacement
-from placetui.frameworks.rlinf.components import RuleStrategy, with_packed
-from placetui.frameworks.rlinf.parallel_roles import (
-    ParallelRoles,
-    check_agents,
-    check_automatic,
-    check_inference,
-    fits_tp,
-    overlaps,
-    warn_of_dropped,
-)
-from placetui.placement.config.reader import Reader
+from placetui.frameworks.rlinf import RULES
+from placetui.frameworks.rlinf.components import ComponentPlacement, RuleStrategy
+from placetui.placement.config.reader import MISSING, Reader, Unresolved
 from placetui.placement.placements import PlacementMode
 from placetui.placement.placing import fail
-from placetui.placement.problems import PlacementError, Problems
+from placetui.placement.problems import PlacementError, ProblemReporter, Problems
 from placetui.placement.strategies import PackedPlacementStrategy
-from placetui.placement.topology import CLUSTER, Topology
-from placetui.placement.wording import count, listing
+from placetui.placement.topology import CLUSTER, NODE_LABEL, Topology
+from placetui.placement.wording import count, listing, quoted
 
 _EVAL_MODES = ("model_parallel_eval", "multi_agent_eval")
 
 _CONTIGUOUS = ("actor", "rollout", "inference", "critic_inference", "critic")
+
+_DISJOINT = (
+    ("actor", "rollout"),
+    ("actor", "inference"),
+    ("rollout", "inference"),
+    ("critic", "actor"),
+    ("critic", "rollout"),
+    ("critic", "critic_inference"),
+    ("rollout", "critic_inference"),
+)
+
+
+@dataclass
+class ParallelRoles:
+    """The components that the model-parallel modes look at, and what they need to know."""
+
+    strategies: dict[str, RuleStrategy | None]
+    reader: Reader
+    cluster: Topology
+    problems: Problems
+    ranks: dict[str, list[int]] = field(default_factory=dict)
+    """Device numbers by role; `inference` may come from `actor_inference`."""
+
+    sources: dict[str, str] = field(default_factory=dict)
+    """The component that plays a role."""
+
+    from_first: bool = False
+    """Whether rollout starts on the actor's devices: `use_pre_process_policy`."""
+
+    def at(self, role: str) -> ProblemReporter:
+        """Reports about the rule of a role; about all rules for one that nothing plays."""
+        name = self.sources.get(role)
+        strategy = self.strategies.get(name) if name else None
+        return self.problems.at(strategy.rule.path if strategy else RULES, component=name)
+
+    def size(self, *path: str, default: int = 1) -> int:
+        """A parallel size: a whole number above 0."""
+        value = self.reader.get(*path, default=default)
+        if type(value) is int and value > 0:
+            return value
+        if not isinstance(value, Unresolved):
+            message = f"`{'.'.join(path)}` must be a whole number above 0, not `{value!r}`"
+            self.problems.at(path).error("mp_size_invalid", message, hint="write `1`, or leave it out")
+        return 1
+
+    def need_section(self, *path: str) -> None:
+        name = ".".join(path)
+        if self.reader.has(*path) and not self.reader.is_section(*path):
+            hint = f"write the sizes below it, or `{name}: {{}}`"
+            self.problems.at(path).error("not_a_mapping", f"`{name}` must be a section", hint=hint)
+        elif not self.reader.has(*path):
+            message = f"the model-parallel modes read parallel sizes from `{name}`, which is not there"
+            hint = f"add the section `{name}` (it may be empty: `{{}}`), or choose `--mode hybrid`"
+            self.problems.at(path[:1]).error("mp_missing_section", message, hint=hint)
+
+    def tp(self, *sections: str) -> int:
+        """Tensor-parallel size of the first of these sections that has a model."""
+        for section in sections:
+            if self.reader.has(section, "model"):
+                return self.size(section, "model", "tensor_model_parallel_size")
+        return 1
+
+    def parallel_size(self, role: str, what: str) -> int:
+        """A size that a program may ask for: `tp`, `pp`, `dp` or `world` of a role, as RLinf computes it."""
+        if what == "world":
+            return self._world(role)
+        if what == "dp":
+            context = self.size(role, "model", "context_parallel_size") if role in ("actor", "critic") else 1
+            return self._world(role) // (self.parallel_size(role, "tp") * self.parallel_size(role, "pp") * context)
+        if role == "rollout":
+            return self.size("rollout", "tensor_parallel_size" if what == "tp" else "pipeline_parallel_size")
+        name = "tensor_model_parallel_size" if what == "tp" else "pipeline_model_parallel_size"
+        if role == "inference":
+            section = next((one for one in ("inference", "actor_inference") if self.reader.has_key(one)), "actor")
+            default = self.parallel_size("actor", "pp") if what == "pp" and section != "actor" else 1
+            return self.size(section, "model", name, default=default)
+        if role == "critic_inference" and not self.reader.has(role, "model", name):
+            role = "critic"
+        return self.size(role, "model", name)
+
+    def _world(self, role: str) -> int:
+        ranks = self.ranks.get(role)
+        if ranks and role == "rollout" and self.from_first:
+            return ranks[-1] + 1
+        return len(ranks or ())
 
 
 def apply_model_parallel(
@@ -61,25 +138,23 @@ def _collect(roles: ParallelRoles, required: Sequence[str], evaluation: bool) ->
         strategy = strategies[name]
         if strategy is not None:
             roles.ranks[role] = strategy.resources
-            warn_of_dropped(roles, role, strategy)
+            _warn_of_dropped(roles, role, strategy)
     for role in required:
         if role not in roles.sources:
             rule = strategies.get("actor")
             like = f" with the actor's rule: `{rule.rule.text.strip()}`" if role == "reward" and rule else ""
-            roles.error(
+            roles.at(role).error(
                 f"mp_missing_{role}",
-                None,
                 f"the model-parallel modes need a component `{role}`",
-                f"add `{role}:`{like}" if role == "reward" else f"add `{role}:`, or choose `--mode hybrid`",
+                hint=f"add `{role}:`{like}" if role == "reward" else f"add `{role}:`, or choose `--mode hybrid`",
             )
     for role in _CONTIGUOUS:
         ranks = roles.ranks.get(role)
         if ranks and ranks[-1] - ranks[0] + 1 != len(ranks):
-            roles.error(
+            roles.at(role).error(
                 "mp_not_continuous",
-                role,
                 f"the devices of `{roles.sources[role]}` have gaps: {listing(ranks)}",
-                f"write one range, for example `{ranks[0]}-{ranks[0] + len(ranks) - 1}`",
+                hint=f"write one range, for example `{ranks[0]}-{ranks[0] + len(ranks) - 1}`",
             )
     roles.need_section("rollout")
     if not evaluation:
@@ -89,34 +164,27 @@ def _collect(roles: ParallelRoles, required: Sequence[str], evaluation: bool) ->
 
 
 def _pack(
-    roles: ParallelRoles, role: str, each: int = 1, stride: int = 1, *reasons: str, under: str | None = None
-) -> None:
-    ranks = roles.ranks[role]
-    _pack_span(roles, role, (ranks[0], ranks[-1]), each, stride, *reasons, under=under)
-
-
-def _pack_span(
     roles: ParallelRoles,
     role: str,
-    span: tuple[int, int],
-    each: int,
-    stride: int,
+    each: int = 1,
+    stride: int = 1,
     *reasons: str,
     under: str | None = None,
+    span: tuple[int, int] | None = None,
 ) -> None:
-    strategy = roles.strategies[roles.sources[role]]
+    strategy, ranks = roles.strategies[roles.sources[role]], roles.ranks[role]
     assert strategy is not None
     try:
-        packed = PackedPlacementStrategy(*span, each, stride)
+        packed = PackedPlacementStrategy(*(span or (ranks[0], ranks[-1])), each, stride)
     except PlacementError as error:
         roles.problems.at(strategy.rule.path, component=roles.sources[role]).adopt(error.problems)
         return
-    roles.strategies[under or roles.sources[role]] = with_packed(strategy, packed, *reasons)
+    roles.strategies[under or roles.sources[role]] = replace(strategy, packed=packed, reasons=reasons)
 
 
 def _evaluation(roles: ParallelRoles) -> PlacementMode:
     tp = roles.size("rollout", "tensor_parallel_size")
-    if fits_tp(roles, "rollout", tp, "rollout.tensor_parallel_size"):
+    if _fits_tp(roles, "rollout", tp, "rollout.tensor_parallel_size"):
         _pack(roles, "rollout", tp, 1, f"evaluation: {count(tp, 'device')} per process (rollout.tensor_parallel_size)")
     _pack(roles, "reward")
     return PlacementMode.COLLOCATED
@@ -127,37 +195,35 @@ def _training(roles: ParallelRoles, *, multi_agent: bool) -> PlacementMode | Non
     automatic = bool(reader.get(CLUSTER, "auto_scheduler", default=False)) and "critic" not in ranks
     if automatic:
         mode = PlacementMode.AUTO
-        check_automatic(roles)
+        _check_automatic(roles)
     elif multi_agent or ranks["actor"] == ranks["rollout"]:
         mode = PlacementMode.COLLOCATED
         for role in ("inference", "critic_inference"):
             if role in ranks:
-                roles.error(
+                roles.at(role).error(
                     "mp_inference_in_collocated",
-                    role,
                     f"`{roles.sources[role]}` cannot be placed when `actor` and `rollout` share their devices",
-                    f"remove `{roles.sources[role]}`, or give `actor` and `rollout` their own devices",
+                    hint=f"remove `{roles.sources[role]}`, or give `actor` and `rollout` their own devices",
                 )
-    elif overlaps(roles) is None:
+    elif _overlaps(roles) is None:
         mode = PlacementMode.DISAGGREGATED
-        check_inference(roles)
+        _check_inference(roles)
     else:
-        one, other, shared = overlaps(roles) or ("actor", "rollout", [])
-        roles.error(
+        one, other, shared = _overlaps(roles) or ("actor", "rollout", [])
+        roles.at(other).error(
             "mp_neither_mode",
-            other,
             f"`{roles.sources[one]}` and `{roles.sources[other]}` share only some devices ({listing(shared)})",
-            "collocated: give `actor` and `rollout` the same rule; disaggregated: give each its own devices",
+            hint="collocated: give `actor` and `rollout` the same rule; disaggregated: give each its own devices",
         )
         return None
     actor_tp = roles.tp("actor")
     rollout_tp = roles.size("rollout", "tensor_parallel_size")
     fits = [
-        fits_tp(roles, "actor", actor_tp, "actor.model.tensor_model_parallel_size"),
-        fits_tp(roles, "rollout", rollout_tp, "rollout.tensor_parallel_size"),
+        _fits_tp(roles, "actor", actor_tp, "actor.model.tensor_model_parallel_size"),
+        _fits_tp(roles, "rollout", rollout_tp, "rollout.tensor_parallel_size"),
     ]
     if multi_agent:
-        check_agents(roles)
+        _check_agents(roles)
     if not all(fits):
         return mode
     _pack_actor_and_rollout(roles, mode, actor_tp, rollout_tp)
@@ -171,11 +237,10 @@ def _pack_actor_and_rollout(roles: ParallelRoles, mode: PlacementMode, actor_tp:
         stride = 1
         if actor_tp > rollout_tp:
             if actor_tp % rollout_tp:
-                roles.error(
+                roles.at("rollout").error(
                     "mp_tp_not_divisible",
-                    "rollout",
                     f"the actor's tensor parallel size {actor_tp} is not a multiple of rollout's {rollout_tp}",
-                    "choose sizes where one divides the other, so that weights stay on their GPU",
+                    hint="choose sizes where one divides the other, so that weights stay on their GPU",
                 )
                 return
             stride = actor_tp // rollout_tp
@@ -190,39 +255,36 @@ def _pack_actor_and_rollout(roles: ParallelRoles, mode: PlacementMode, actor_tp:
     size = len(roles.ranks["rollout"])
     pp = roles.size("rollout", "pipeline_parallel_size")
     if rollout_tp * pp > size:
-        roles.error(
+        roles.at("rollout").error(
             "mp_rollout_size",
-            "rollout",
             f"one rollout process needs {rollout_tp} x {pp} devices (tensor x pipeline), but `rollout` has {size}",
-            f"give `rollout` at least {count(rollout_tp * pp, 'device')}, or lower the sizes under `rollout:`",
+            hint=f"give `rollout` at least {count(rollout_tp * pp, 'device')}, or lower the sizes under `rollout:`",
         )
         return
     each = size // (size // (rollout_tp * pp))
     if size % (rollout_tp * pp) and not size % each:  # else the packing itself complains
-        roles.warning(
+        roles.at("rollout").warning(
             "mp_rollout_uneven",
-            "rollout",
             f"{count(size, 'device')} are not a multiple of {rollout_tp * pp} (tensor x pipeline size): "
             f"each process gets {each}",
-            f"use a multiple of {rollout_tp * pp} devices",
+            hint=f"use a multiple of {rollout_tp * pp} devices",
         )
     reason = f"{mode.value}: {count(each, 'device')} per process (tensor {rollout_tp} x pipeline {pp})"
     if mode is PlacementMode.AUTO:
         last = roles.cluster.num_accelerators - 1
-        _pack_span(roles, "actor", (0, last), 1, 1, "auto: the actor may use every device of the cluster")
+        _pack(roles, "actor", 1, 1, "auto: the actor may use every device of the cluster", span=(0, last))
         if roles.reader.get(CLUSTER, "use_pre_process_policy", default=False):
             if len(roles.ranks["actor"]) % rollout_tp:
-                roles.error(
+                roles.at("actor").error(
                     "mp_auto_pre_process",
-                    "actor",
                     f"with `use_pre_process_policy` the actor's {count(len(roles.ranks['actor']), 'device')} must be a "
                     f"multiple of rollout's tensor parallel size {rollout_tp}",
-                    f"give `actor` a multiple of {rollout_tp} devices",
+                    hint=f"give `actor` a multiple of {rollout_tp} devices",
                 )
                 return
             roles.from_first = True
             span = (0, roles.ranks["rollout"][-1])
-            _pack_span(roles, "rollout", span, each, 1, reason, "use_pre_process_policy: from device 0 on")
+            _pack(roles, "rollout", each, 1, reason, "use_pre_process_policy: from device 0 on", span=span)
             return
     else:
         _pack(roles, "actor", 1, 1, "disaggregated: one actor process per device")
@@ -234,15 +296,141 @@ def _pack_others(roles: ParallelRoles, mode: PlacementMode) -> None:
         under = "actor_inference" if "critic_inference" in roles.ranks else "inference"
         _pack(roles, "inference", under=under)
         if under != roles.sources["inference"]:
-            roles.warning(
+            roles.at("inference").warning(
                 "mp_inference_twice",
-                "inference",
                 f"RLinf places `{roles.sources['inference']}` as written and once more under the name `{under}`",
-                f"name the component `{under}`",
+                hint=f"name the component `{under}`",
             )
     for role in ("reward", "critic", "critic_inference"):
         if role in roles.ranks and not (mode is PlacementMode.AUTO and role != "reward"):
             _pack(roles, role)
+
+
+def _warn_of_dropped(roles: ParallelRoles, role: str, strategy: RuleStrategy) -> None:
+    """These modes keep only the device numbers of a rule."""
+    groups = strategy.rule.groups
+    if groups != (CLUSTER,):
+        meant = "nodes" if groups == (NODE_LABEL,) else f"group {listing(quoted(groups))}"
+        roles.at(role).warning(
+            "mp_ignores_node_group",
+            f"`{roles.sources[role]}` names {meant}, but in this mode its numbers mean devices of the whole cluster",
+            hint="leave `node_group` out and number the devices over all nodes",
+        )
+    if any(len(segment.processes) != len(segment.resources) for segment in strategy.rule.segments):
+        roles.at(role).warning(
+            "mp_ignores_processes",
+            f"the process ranks of `{roles.sources[role]}` are not used in this mode: the models give the sizes",
+            hint="leave the part after the colon out",
+        )
+    if role == "reward" and strategy.resources[-1] - strategy.resources[0] + 1 != len(strategy.resources):
+        ranks = strategy.resources
+        roles.at(role).warning(
+            "mp_reward_filled",
+            f"`reward` gets every device from {ranks[0]} to {ranks[-1]}: the gaps are filled in this mode",
+            hint=f"write `{ranks[0]}-{ranks[-1]}`, or a rule without gaps",
+        )
+
+
+def _overlaps(roles: ParallelRoles) -> tuple[str, str, list[int]] | None:
+    """The first two components that must not share devices but do, and which."""
+    for one, other in _DISJOINT:
+        shared = set(roles.ranks.get(one, ())).intersection(roles.ranks.get(other, ()))
+        if shared:
+            return one, other, sorted(shared)
+    return None
+
+
+def _check_inference(roles: ParallelRoles) -> None:
+    """What inference components need when actor and rollout are apart."""
+    if "inference" not in roles.ranks:
+        roles.at("rollout").warning(
+            "mp_no_inference",
+            "`actor` and `rollout` have separate devices and there is no `inference`",
+            hint="add `inference:` with its own devices, as RLinf's documentation requires; its code works without",
+        )
+    else:
+        section = "inference" if roles.sources["inference"] == "inference" else "actor_inference"
+        _fits_tp(roles, "inference", roles.tp("inference", "actor_inference", "actor"), section, "mp_inference_tp")
+        if roles.reader.get("algorithm", "recompute_logprobs", default=MISSING) is not True:
+            at = roles.problems.at(("algorithm", "recompute_logprobs"), component=roles.sources["inference"])
+            message = "an `inference` component needs `algorithm.recompute_logprobs: true`"
+            hint = "write `recompute_logprobs: true`, or remove the component"
+            at.error("mp_recompute_logprobs", message, hint=hint)
+    if "critic_inference" in roles.ranks:
+        tp = roles.tp("critic_inference", "critic")
+        _fits_tp(roles, "critic_inference", tp, "critic_inference", "mp_inference_tp")
+
+
+def _fits_tp(roles: ParallelRoles, role: str, tp: int, setting: str, rule: str | None = None) -> bool:
+    """Whether a component has devices enough for its tensor parallel size; says so if not."""
+    size = len(roles.ranks[role])
+    if tp <= size:
+        return True
+    roles.at(role).error(
+        rule or f"mp_{role}_tp",
+        f"the tensor parallel size {tp} of `{roles.sources[role]}` is larger than its {count(size, 'device')}",
+        hint=f"give it at least {count(tp, 'device')}, or lower `{setting}`",
+    )
+    return False
+
+
+def _check_automatic(roles: ParallelRoles) -> None:
+    """What `cluster.auto_scheduler` needs: components apart, in order, over the whole cluster."""
+    overlap = _overlaps(roles)
+    if overlap:
+        roles.at(overlap[1]).error(
+            "mp_auto_not_disaggregated",
+            f"with `auto_scheduler`, `{overlap[0]}` and `{overlap[1]}` cannot share devices ({listing(overlap[2])})",
+            hint="give each component its own devices, or remove `auto_scheduler`",
+        )
+        return
+    _check_inference(roles)
+    order = [role for role in ("actor", "rollout", "inference") if role in roles.ranks]
+    expected = 0
+    for role in order:
+        ranks = roles.ranks[role]
+        if ranks[0] != expected:
+            roles.at(role).error(
+                "mp_auto_order",
+                f"with `auto_scheduler`, `{roles.sources[role]}` must start at device {expected}, not {ranks[0]}",
+                hint="order them `actor`, `rollout`, `inference` without gaps, from device 0 on",
+            )
+            return
+        expected = ranks[-1] + 1
+    total = roles.cluster.num_accelerators
+    if expected != total:
+        roles.at(order[-1]).error(
+            "mp_auto_order",
+            f"with `auto_scheduler`, `{roles.sources[order[-1]]}` must end at the last device, {total - 1}",
+            hint="use all devices of the cluster",
+        )
+
+
+def _check_agents(roles: ParallelRoles) -> None:
+    """What multi-agent training needs of its components."""
+    actor = set(roles.ranks["actor"])
+    if set(roles.ranks["reward"]) != actor:
+        roles.at("reward").error(
+            "ma_actor_reward",
+            "`actor` and `reward` must have the same devices",
+            hint="give `reward` the actor's rule",
+        )
+    others: list[tuple[str, RuleStrategy]] = []
+    for name, strategy in roles.strategies.items():
+        if strategy is None:
+            continue
+        at = roles.problems.at(strategy.rule.path, component=name)
+        outside = sorted(set(strategy.resources) - actor)
+        if name.startswith("rollout") and outside:
+            message = f"`{name}` uses device {listing(outside)}, which `actor` does not have"
+            at.error("ma_rollout_subset", message, hint="keep every rollout within the actor's devices")
+        if name not in ("actor", "rollout", "reward", "inference") and strategy.kind == "flexible":
+            for earlier, rule in others:
+                shared = sorted(set(rule.resources).intersection(strategy.resources))
+                if shared:
+                    message = f"`{earlier}` and `{name}` both use device {listing(shared)}"
+                    at.error("ma_conflict", message, hint="give each agent its own devices")
+            others.append((name, strategy))
 
 
 class _Size:

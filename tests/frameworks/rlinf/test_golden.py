@@ -13,7 +13,7 @@ import pytest
 from placetui import Cluster
 from placetui.document import Document, PlanRequest, plan_document
 from placetui.frameworks.planner import make_plan
-from placetui.frameworks.rlinf.component_placement import ComponentPlacement, HybridComponentPlacement
+from placetui.frameworks.rlinf.components import ComponentPlacement, HybridComponentPlacement
 from placetui.frameworks.rlinf.model_parallel import ModelParallelComponentPlacement
 from placetui.placement.placements import FIELDS, Placement
 from placetui.placement.plan import Plan
