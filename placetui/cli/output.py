@@ -35,7 +35,7 @@ class SafeStream:
 
 
 def harmless(text: str) -> str:
-    """Text of several lines, with a dot foreverything that a terminal could obey."""
+    """Text of several lines, with a dot for everything that a terminal could obey."""
     if text.isprintable():
         return text
     return "\n".join(line if line.isprintable() else _harmless_line(line) for line in text.split("\n"))

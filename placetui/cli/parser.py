@@ -48,7 +48,7 @@ ON_A_CLUSTER = frozenset({"top", "preflight", "up", "submit", "ps", "down", "cal
 
 
 class _Formatter(argparse.HelpFormatter):
-    """As wide as the terminal. By itself argparse asks `shutil`, which is slow to load, forevery argument."""
+    """As wide as the terminal. By itself argparse asks `shutil`, which is slow to load, for every argument."""
 
     def __init__(self, prog: str) -> None:
         columns = os.environ.get("COLUMNS", "")

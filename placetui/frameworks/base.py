@@ -119,10 +119,7 @@ class Framework(Protocol):
     ) -> Iterator[Problem]:
         """What a cluster as it is holds against a launch, besides what Ray's scheduling says.
 
-        Args:
-            plan: Of the file, on this cluster.
-            nodes: All nodes by what people call them, with their resources.
-            actors: Namespace and name of the living actors that have one.
+        `nodes` have the resources of each node by its title, `actors` the namespace and name of those that live.
         """
         return iter(())
 
@@ -137,9 +134,7 @@ class Framework(Protocol):
     def identify(self, facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
         """Which actor is which rank, and which are services; nothing for a job of another framework.
 
-        Args:
-            facts: The cluster, with the actors of one Ray job, dead ones too.
-            plan: What the job's own configuration plans, where that is known.
+        The facts have the actors of one Ray job, dead ones too; the plan is of its own configuration, where known.
         """
         return iter(())
 
@@ -151,27 +146,16 @@ class Framework(Protocol):
         return plan
 
     def configuration(self, job: RayJobSeen, environment: Mapping[str, str]) -> JobConfiguration | None:
-        """Where the configuration of a running job is, as its entrypoint says.
-
-        Args:
-            job: The job.
-            environment: Of one of its ranks, as far as `environment_read` allows.
-        """
+        """Where the configuration of a running job is, as its entrypoint and the environment of a rank say."""
         return None
 
     def order_nodes(
         self, nodes: Sequence[RayNodeFacts], driver: str, ranks: Mapping[str, str | None], *, node_groups: bool = False
     ) -> NodeOrder:
-        """Which node of a cluster is which node of the plan.
+        """Which node of a cluster is which node of the plan; raises `NodeOrderError`.
 
-        Args:
-            nodes: in Ray's order.
-            driver: id of the node on which the driver runs.
-            ranks: by node id, what `node_rank_variable` says there; None where it is not set.
-            node_groups: whether the file has any.
-
-        Raises:
-            NodeOrderError: the ranks that the nodes give themselves contradict each other.
+        Nodes come in Ray's order, and `driver` is the id of the driver's. `ranks` have by node id what
+        `node_rank_variable` says there, and None where it is not set; `node_groups`: whether the file has any.
         """
 
     def resize(self, nodes: int) -> list[Override]:

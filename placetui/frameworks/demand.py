@@ -34,7 +34,6 @@ class GroupDemand:
 
     @property
     def size(self) -> int:
-        """How many bundles it has."""
         return sum(one.count for one in self.bundles)
 
 

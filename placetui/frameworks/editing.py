@@ -21,13 +21,7 @@ from placetui.placement.wording import listing, quoted
 
 
 def propose(plan: Plan, operation: Operation, config: Mapping[str, Any]) -> Edit | Refusal:
-    """What an operation would change.
-
-    Args:
-        plan: what the file gives now.
-        operation: what is requested.
-        config: the file as plain values, interpolations as written.
-    """
+    """What an operation would change in the file, whose values are given as written."""
     try:
         if isinstance(operation, SetShare):
             return _share(plan, operation)

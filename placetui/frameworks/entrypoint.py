@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -32,38 +33,25 @@ class JobConfiguration:
     """What the reader should know, in sentences."""
 
 
+_TOKEN = re.compile(r'(?P<slashes>\\*)(?P<quote>")|(?P<blanks>[ \t]+)|\\+|[^\\" \t]+')
+
+
 def split_command(text: str) -> list[str]:
     """The words that `subprocess.list2cmdline` joined.
 
     Only double quotes group, and a backslash is special only before one.
     """
     words: list[str] = []
-    word: list[str] | None = None
+    word: str | None = None
     quoted = False
-    place = 0
-    while place < len(text):
-        sign = text[place]
-        if sign == "\\":
-            start = place
-            while place < len(text) and text[place] == "\\":
-                place += 1
-            slashes = place - start
-            before_quote = place < len(text) and text[place] == '"'
-            word = word if word is not None else []
-            word.append("\\" * (slashes // 2 if before_quote else slashes))
-            if before_quote and slashes % 2:
-                word.append('"')
-                place += 1
-            continue
-        if sign == '"':
-            quoted = not quoted
-            word = word if word is not None else []
-        elif sign in " \t" and not quoted:
-            if word is not None:
-                words.append("".join(word))
+    for token in _TOKEN.finditer(text):
+        if token["blanks"] and not quoted:
+            words += [] if word is None else [word]
             word = None
+        elif token["quote"]:
+            escaped = len(token["slashes"]) % 2
+            word = (word or "") + "\\" * (len(token["slashes"]) // 2) + '"' * escaped
+            quoted ^= not escaped
         else:
-            word = word if word is not None else []
-            word.append(sign)
-        place += 1
-    return words if word is None else [*words, "".join(word)]
+            word = (word or "") + token[0]
+    return words if word is None else [*words, word]

@@ -77,16 +77,14 @@ class LaunchCommand:
     def _why(self, value: Unknown) -> str:
         reason = self.reason(value)
         names = [name for name in value.variables if not name.isdecimal()]
-        ask = listing(f"--set {name}=…" for name in dict.fromkeys([*_settling(reason), *value.variables]))
+        ask = listing(
+            f"--set {name}=…" for name in dict.fromkeys([*(reason.settle if reason else ()), *value.variables])
+        )
         if reason is None:
             return f"; give {ask}" if value.variables else ": write its value into the file"
         subject = f"{names[0]} " if names else ""
         choices = f": {' or '.join(reason.choices)}" if reason.choices else ""
         return f"; {subject}follows only from running the script ({where(reason)}){choices}; give {ask}"
-
-
-def _settling(reason: Undecided | None) -> tuple[str, ...]:
-    return () if reason is None else reason.settle
 
 
 def where(reason: Undecided) -> str:
@@ -96,11 +94,7 @@ def where(reason: Undecided) -> str:
 
 
 def read_launch(words: Sequence[str], context: ScriptContext | None = None) -> Script:
-    """What a script does, or a command line that a shell has already split.
-
-    Raises:
-        ShellSyntaxError: a text cannot be split into words.
-    """
+    """What a script does, or a command line that a shell has already split; raises `ShellSyntaxError`."""
     context = context or ScriptContext()
     return read_script(
         words[0] if is_text(words) else words,
@@ -130,17 +124,11 @@ def find_launch(
     is_argument: Callable[[str], bool],
     context: ScriptContext | None = None,
 ) -> LaunchCommand:
-    """The command that starts one of the programs; else the one with most arguments.
+    """The command that starts one of the programs; else the one with most arguments. Raises `ShellSyntaxError`.
 
-    Args:
-        words: of a command line, or one text that holds it all: a command line or a script.
-        programs: names of files and modules that start a job.
-        is_argument: whether a word is an argument of the framework.
-        context: what is known around a script.
-
-    Raises:
-        ShellSyntaxError: a text cannot be split into words.
+    `words` may be one text that holds it all: a command line or a script.
     """
+    context = context or ScriptContext()
     script = read_launch(words, context)
     starts = [one for one in script.commands if started_program(one.words, programs) is not None]
     notes: list[str] = []
@@ -163,8 +151,8 @@ def find_launch(
         tuple(notes),
         tuple(questions),
         script,
-        is_text(words) and ("\n" in words[0].strip() or bool((context or ScriptContext()).path)),
-        (context or ScriptContext()).path.rpartition("/")[2],
+        is_text(words) and ("\n" in words[0].strip() or bool(context.path)),
+        context.path.rpartition("/")[2],
     )
 
 
@@ -179,7 +167,6 @@ def _behind(words: Sequence[str], place: int | None) -> int:
 
 
 def _several(starts: Sequence[Command], programs: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Notes and questions where a script starts several jobs."""
     different = {one.words[started_program(one.words, programs) or 0 :]: one for one in reversed(starts)}
     if len(different) == 1:
         return [], []

@@ -115,14 +115,9 @@ class Picture:
         }
 
 
-def topology_entry(node: Node) -> dict[str, str | int | float]:
+def topology_entry(node: Node) -> dict[str, Any]:
     """What a topology says of a node."""
-    entry: dict[str, str | int | float | None] = {
-        "name": node.name,
-        "ip": node.ip,
-        "gpus": node.gpus,
-        "memory_gib": node.memory_gib,
-    }
+    entry = {"name": node.name, "ip": node.ip, "gpus": node.gpus, "memory_gib": node.memory_gib}
     return {name: value for name, value in entry.items() if value is not None and value != ""}
 
 

@@ -44,14 +44,8 @@ class Planner:
     ) -> Plan:
         """As far as it can be resolved; `problems` of the plan say the rest. Never raises for what a user wrote.
 
-        Args:
-            config: the parsed file.
-            nodes: in rank order; without them the file's own topology applies, else nodes of 8 GPUs are assumed.
-            topology_source: where `nodes` come from.
-            mode: instead of what the file says.
-            isolate_accelerator: whether a process sees only the accelerators it owns.
-            source: the file, for messages.
-            files: what other files say that the configuration names, by the path of the value.
+        Without `nodes` the file's own topology applies, else nodes of 8 GPUs are assumed. `files` are those that the
+        configuration names, by the path of the value.
         """
         self._cache.start_plan()
         problems = Problems()
@@ -62,7 +56,7 @@ class Planner:
             nodes, topology_source = settings.nodes, "file"
         if mode is not None and mode not in (*modes, *registry.names()):
             hint = f"choose one of {listing(quoted(modes))}"
-            problems.error("unknown_mode", f"there is no mode `{mode}`", hint=hint)
+            problems.at(()).error("unknown_mode", f"there is no mode `{mode}`", hint=hint)
             mode = None
         framework = _framework(reader, problems)
         options = PlanOptions(
@@ -104,9 +98,7 @@ def resolve(
     mode: str | None = None,
     isolate_accelerator: bool = True,
 ) -> Plan:
-    """The plan of a parsed configuration on these nodes, in rank order.
-
-    Without `nodes` the file's own topology applies, else nodes of 8 GPUs are assumed.
+    """The plan of a parsed configuration on these nodes, in rank order; see `Planner.plan`.
 
     Raises:
         PlacementError: with all problems, when a component cannot be placed.
@@ -126,13 +118,9 @@ def _framework(reader: Reader, problems: Problems) -> Framework:
     found = registry.matching(reader)
     if len(found) > 1:
         keys = quoted(dotted(one.rules_at or one.sections[:1]) for one in found)
-        problems.error(
-            "two_layouts",
-            f"the file has both {listing(keys)}",
-            hint=f"keep one of the {'two' if len(found) == 2 else len(found)}",
-            path=found[-1].sections[:1],
-            at_key=True,
-        )
+        hint = f"keep one of the {'two' if len(found) == 2 else len(found)}"
+        at = problems.at(found[-1].sections[:1])
+        at.error("two_layouts", f"the file has both {listing(keys)}", hint=hint, at_key=True)
     chosen = registry.choose(reader)
     keys = reader.keys()
     if chosen.sections[0] not in keys and not chosen.matches(reader):

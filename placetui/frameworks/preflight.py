@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from placetui.frameworks.demand import GroupDemand, RayDemand
+from placetui.frameworks.demand import ActorDemand, GroupDemand, RayDemand
 from placetui.frameworks.scheduling import UNITS, NodeResources, Request, Scheduled, Verdict, schedule, units
 from placetui.frameworks.shortage import Holding, Shortage, explain_wait, needs_text, remaining, taken
 from placetui.placement.problems import Problem
@@ -87,8 +88,8 @@ class Preflight:
         return {
             "schema": 1,
             "fits": self.fits,
-            "groups": [_group(one, titles) for one in self.requests if isinstance(one.request, GroupDemand)],
-            "actors": [_actors(one) for one in self.requests if not isinstance(one.request, GroupDemand)],
+            "groups": [_request_dict(one, titles) for one in self.requests if isinstance(one.request, GroupDemand)],
+            "actors": [_request_dict(one, titles) for one in self.requests if isinstance(one.request, ActorDemand)],
             "nodes": [self._node(node) for node in self.nodes],
             "problems": [problem.to_dict() for problem in self.problems],
             "notes": [asdict(note) for note in self.notes],
@@ -114,16 +115,7 @@ def preflight(
     notes: Iterable[Note] = (),
     source: str = "",
 ) -> Preflight:
-    """Follow Ray through all requests of a job.
-
-    Args:
-        demand: What its framework asks for.
-        nodes: Of the cluster, with what is free.
-        holdings: Who has the rest.
-        problems: Of the file.
-        notes: What else is known.
-        source: The file.
-    """
+    """Follow Ray through all requests of a job; `holdings` say who has what is not free of the nodes."""
     titles = {node.resources.name: node.title for node in nodes}
     resources = [node.resources for node in nodes]
     found = schedule(resources, demand.requests)
@@ -181,11 +173,9 @@ def _own_holdings(one: Scheduled) -> list[Holding]:
     """What a request of the same job has taken for those after it."""
     if one.verdict == "waits":
         return []
-    held: dict[str, dict[str, int]] = {}
+    held: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for node, needs in taken(one):
-        here = held.setdefault(node, {})
-        for name, amount in needs.items():
-            here[name] = here.get(name, 0) + amount
+        held[node].update(needs)
     return [Holding(node, f"{one.request.name} of this job", resources, own=True) for node, resources in held.items()]
 
 
@@ -200,39 +190,25 @@ def _in_group(one: Scheduled, before: Sequence[Scheduled]) -> Shortage:
     )
 
 
-def _bundles(request: GroupDemand) -> list[dict[str, Any]]:
-    return [{"resources": dict(one.resources), "count": one.count} for one in request.bundles]
-
-
-def _group(one: Judged, titles: Mapping[str, str]) -> dict[str, Any]:
-    assert isinstance(one.request, GroupDemand)
-    places = [sorted(titles[name] for name in choices) for choices in one.scheduled.choices]
-    return {
-        "name": one.request.name,
-        "strategy": one.request.strategy,
-        "bundles": _bundles(one.request),
+def _request_dict(one: Judged, titles: Mapping[str, str]) -> dict[str, Any]:
+    request, shortage = one.request, one.shortage
+    verdict = {
         "fits": one.verdict != "waits",
         "verdict": one.verdict,
-        "reason": one.shortage.sentence if one.shortage else None,
-        "hint": one.shortage.hint if one.shortage else None,
-        "missing": [
-            {"node": titles[gap.node], "resources": amounts(gap.missing)}
-            for gap in (one.shortage.gaps if one.shortage else ())
-        ],
-        "nodes": sorted({name for names in places for name in names}),
-        "node_count": len(set(one.scheduled.nodes)),
+        "reason": shortage.sentence if shortage else None,
+        "hint": shortage.hint if shortage else None,
     }
-
-
-def _actors(one: Judged) -> dict[str, Any]:
-    assert not isinstance(one.request, GroupDemand)
+    if not isinstance(request, GroupDemand):
+        actors = {"count": request.count, "resources": dict(request.resources), "group": request.group}
+        return {"name": request.name, **actors, **verdict}
     return {
-        "name": one.request.name,
-        "count": one.request.count,
-        "resources": dict(one.request.resources),
-        "group": one.request.group,
-        "fits": one.verdict != "waits",
-        "verdict": one.verdict,
-        "reason": one.shortage.sentence if one.shortage else None,
-        "hint": one.shortage.hint if one.shortage else None,
+        "name": request.name,
+        "strategy": request.strategy,
+        "bundles": [{"resources": dict(bundle.resources), "count": bundle.count} for bundle in request.bundles],
+        **verdict,
+        "missing": [
+            {"node": titles[gap.node], "resources": amounts(gap.missing)} for gap in (shortage.gaps if shortage else ())
+        ],
+        "nodes": sorted({titles[name] for choices in one.scheduled.choices for name in choices}),
+        "node_count": len(set(one.scheduled.nodes)),
     }

@@ -91,18 +91,9 @@ def environment_read() -> frozenset[str]:
 
 
 def recognise(facts: ClusterFacts, plans: Mapping[str, Plan] | None = None) -> tuple[RecognisedJob, ...]:
-    """The jobs whose framework is known, by job id.
-
-    Args:
-        facts: The cluster.
-        plans: By job id, what the job's own configuration plans, where that is known.
-    """
-    found = []
-    for job in sorted(facts.actors_by_job):
-        one = _recognise(facts, job, plans.get(job) if plans else None)
-        if one is not None:
-            found.append(one)
-    return tuple(found)
+    """The jobs whose framework is known, by job id; `plans` are of the jobs' own configurations, where known."""
+    found = (_recognise(facts, job, (plans or {}).get(job)) for job in sorted(facts.actors_by_job))
+    return tuple(one for one in found if one is not None)
 
 
 def _recognise(facts: ClusterFacts, job: str, plan: Plan | None) -> RecognisedJob | None:

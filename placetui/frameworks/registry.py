@@ -27,11 +27,7 @@ def names() -> tuple[str, ...]:
 
 
 def framework(name: str) -> Framework:
-    """A framework by its name.
-
-    Raises:
-        KeyError: there is none of that name.
-    """
+    """A framework by its name; raises `KeyError`."""
     found = _FRAMEWORKS[name]
     if isinstance(found, str):
         found = cast(Framework, import_module(found).FRAMEWORK)

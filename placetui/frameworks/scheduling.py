@@ -59,7 +59,6 @@ class NodeResources:
     """What is free of each single device of a resource; where it is missing, free devices are whole."""
 
     def devices(self, resource: str) -> tuple[int, ...]:
-        """What is free of each device."""
         known = self.instances.get(resource)
         if known is not None:
             return known
@@ -81,7 +80,7 @@ class Scheduled:
     """For each bundle all nodes that Ray may take: with a single one the node is certain. Empty for actors."""
 
     infeasible: bool = False
-    """Whether Ray gives up until a node joins: some bundle is too large forevery node, even if all were free."""
+    """Whether Ray gives up until a node joins: some bundle is too large for every node, even if all were free."""
 
     fragmented: bool = False
     """Whether the amounts would do, and only single devices are too full."""
@@ -108,10 +107,7 @@ def schedule(nodes: Sequence[NodeResources], requests: Iterable[Request]) -> lis
 def sorted_bundles(needs: Sequence[Mapping[str, int]], custom: Iterable[str] = ()) -> list[int]:
     """Indices of bundles in the order in which Ray places them: GPUs first, then custom resources, memory and CPUs,
     and the larger before the smaller. Equal ones come as C++ sorts them, which beyond 16 is not their own order.
-
-    Args:
-        needs: of each bundle, in 1/10000.
-        custom: names of custom resources in the order in which the head met them, which nobody else knows.
+    Custom resources come in the order in which the head met them, which nobody else knows.
     """
     order = ("GPU", *custom, "object_store_memory", "memory", "CPU")
     keys = [tuple(-need.get(name, 0) for name in order) for need in needs]
@@ -532,7 +528,8 @@ class _Path:
             node = _pop(source, kind)
             selected.setdefault(_less(kind, shape), []).append(node)
             placed[bundle] = node
-        _join(pool, selected)
+        for kind, numbers in selected.items():
+            pool.setdefault(kind, []).extend(numbers)
         return placed
 
     def _strict_pack(self, pool: _Pool, of_bundle: Sequence[_Shape], order: Sequence[int]) -> list[int] | None:
@@ -649,11 +646,6 @@ def _pop(pool: _Pool, kind: _Kind) -> int:
     if not numbers:
         del pool[kind]
     return node
-
-
-def _join(pool: _Pool, other: _Pool) -> None:
-    for kind, numbers in other.items():
-        pool.setdefault(kind, []).extend(numbers)
 
 
 def allocate(devices: list[int], amount: int) -> bool:

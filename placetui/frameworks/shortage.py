@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from placetui.frameworks.demand import ActorDemand, BundleDemand, GroupDemand
@@ -83,6 +83,10 @@ class _Piece:
     def lacking(self, free: Mapping[str, int]) -> dict[str, int]:
         return {name: need - free.get(name, 0) for name, need in self.needs.items() if need > free.get(name, 0)}
 
+    def distance(self, missing: Mapping[str, int]) -> tuple[int, float]:
+        """How far a node that is short of this is from having room."""
+        return len(missing), sum(short / max(1, self.needs[name]) for name, short in missing.items())
+
 
 def amount_text(resource: str, amount: int) -> str:
     """`8 GPUs`, `0.5 GPU`, `2 nvme`, `16.0 GiB memory`."""
@@ -103,10 +107,17 @@ def needs_text(request: Request) -> str:
     return listing(f"{count(number, 'bundle')} of {each}" for each, number in alike.items()) + where
 
 
+def _needs(resources: Mapping[str, float]) -> dict[str, int]:
+    return {name: units(amount) for name, amount in resources.items() if units(amount)}
+
+
 def _each(resources: Mapping[str, float]) -> str:
-    asked = {name: units(amount) for name, amount in resources.items() if units(amount)}
-    order = sorted(asked, key=lambda name: (name != "GPU", name != "CPU", name))
-    return " + ".join(amount_text(name, asked[name]) for name in order) or "nothing"
+    asked = _needs(resources)
+    return " + ".join(amount_text(name, asked[name]) for name in sorted(asked, key=_gpu_first)) or "nothing"
+
+
+def _gpu_first(resource: str) -> tuple[bool, bool, str]:
+    return resource != "GPU", resource != "CPU", resource
 
 
 def remaining(nodes: Sequence[NodeResources], placed: Iterable[Scheduled]) -> list[NodeResources]:
@@ -119,14 +130,8 @@ def remaining(nodes: Sequence[NodeResources], placed: Iterable[Scheduled]) -> li
                 free[node][name] = max(0, free[node].get(name, 0) - need)
                 if name in devices[node]:
                     allocate(devices[node][name], need)
-    return [
-        replace(
-            node,
-            free=free[node.name],
-            instances={name: tuple(parts) for name, parts in devices[node.name].items()},
-        )
-        for node in nodes
-    ]
+    instances = {node: {name: tuple(parts) for name, parts in own.items()} for node, own in devices.items()}
+    return [replace(node, free=free[node.name], instances=instances[node.name]) for node in nodes]
 
 
 def taken(one: Scheduled) -> Iterable[tuple[str, dict[str, int]]]:
@@ -138,7 +143,7 @@ def taken(one: Scheduled) -> Iterable[tuple[str, dict[str, int]]]:
         else [request] * request.count
     )
     for node, asked in zip(one.nodes, each, strict=False):
-        yield node, {name: units(amount) for name, amount in asked.resources.items()}
+        yield node, _needs(asked.resources)
 
 
 def explain_wait(
@@ -146,18 +151,9 @@ def explain_wait(
     nodes: Sequence[NodeResources],
     holdings: Sequence[Holding] = (),
     title: Callable[[str], str] = str,
-    name: str = "",
 ) -> Shortage:
-    """The smallest reason why a request waits.
-
-    Args:
-        request: That does not fit.
-        nodes: As they are when Ray gets to it.
-        holdings: Who has what of them.
-        title: What people call a node.
-        name: What to call the request; its own name unless given.
-    """
-    return _Explanation(request, nodes, holdings, title, name or request.name).shortage()
+    """The smallest reason why a request waits, on nodes as they are when Ray gets to it."""
+    return _Explanation(request, nodes, holdings, title).shortage()
 
 
 @dataclass(frozen=True)
@@ -166,28 +162,18 @@ class _Explanation:
     nodes: Sequence[NodeResources]
     holdings: Sequence[Holding]
     title: Callable[[str], str]
-    name: str
-    pieces: tuple[_Piece, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pieces", tuple(self._pieces()))
-
-    def _pieces(self) -> Iterable[_Piece]:
+    @cached_property
+    def pieces(self) -> list[_Piece]:
         request = self.request
         if isinstance(request, ActorDemand):
-            needs = {name: units(amount) for name, amount in request.resources.items() if units(amount)}
-            yield _Piece(needs, (request.labels,), request.count)
-            return
-        if request.strategy == "STRICT_PACK":
-            total: dict[str, int] = {}
-            for one in request.bundles:
-                for name, amount in one.resources.items():
-                    total[name] = total.get(name, 0) + units(amount) * one.count
-            yield _Piece(total, tuple(one.labels for one in request.bundles), 1)
-            return
+            return [_Piece(_needs(request.resources), (request.labels,), request.count)]
+        if request.strategy != "STRICT_PACK":
+            return [_Piece(_needs(one.resources), (one.labels,), one.count) for one in request.bundles]
+        total: Counter[str] = Counter()
         for one in request.bundles:
-            needs = {name: units(amount) for name, amount in one.resources.items() if units(amount)}
-            yield _Piece(needs, (one.labels,), one.count)
+            total.update({name: amount * one.count for name, amount in _needs(one.resources).items()})
+        return [_Piece(total, tuple(one.labels for one in request.bundles), 1)]
 
     @cached_property
     def _by_id(self) -> Mapping[str, list[NodeResources]]:
@@ -207,27 +193,21 @@ class _Explanation:
         return isinstance(self.request, GroupDemand) and self.request.strategy == "STRICT_SPREAD"
 
     def shortage(self) -> Shortage:
-        begin = f"{self.name} needs {needs_text(self.request)}"
+        begin = f"{self.request.name} needs {needs_text(self.request)}"
         if not self.nodes:
             return Shortage(f"{begin}; the cluster has no node", "start Ray on a node")
         for piece in self.pieces:
             if found := self._no_labels(piece, begin) or self._too_large(piece, begin):
                 return found
-        if self._spreads and self.request_size > len(self.nodes):
+        if self._spreads and sum(piece.count for piece in self.pieces) > len(self.nodes):
             return Shortage(
                 f"{begin}; the cluster has {count(len(self.nodes), 'node')}",
                 f"add nodes, or plan for {count(len(self.nodes), 'bundle')}",
             )
-        if schedule(self._empty(), [self.request])[0].verdict == "waits":
+        empty = [replace(node, free=node.total, instances={}) for node in self.nodes]
+        if schedule(empty, [self.request])[0].verdict == "waits":
             return self._too_small(begin)
         return self._busy(begin)
-
-    @property
-    def request_size(self) -> int:
-        return sum(piece.count for piece in self.pieces)
-
-    def _empty(self) -> list[NodeResources]:
-        return [replace(node, free=node.total, instances={}) for node in self.nodes]
 
     def _no_labels(self, piece: _Piece, begin: str) -> Shortage | None:
         if self._allowed(piece):
@@ -242,9 +222,9 @@ class _Explanation:
         allowed = self._allowed(piece)
         if any(not piece.lacking(node.total) for node in allowed):
             return None
-        best = min(allowed, key=lambda node: _distance(piece, node.total))
+        best = min(allowed, key=lambda node: piece.distance(piece.lacking(node.total)))
         short = piece.lacking(best.total)
-        resource = next(iter(sorted(short, key=lambda name: (name != "GPU", name))))
+        resource = min(short, key=_gpu_first)
         if not any(node.total.get(resource) for node in self.nodes):
             return Shortage(
                 f"{begin}; no node has any {resource}",
@@ -271,7 +251,7 @@ class _Explanation:
             if needed > there:
                 short[name] = needed, there
         if short:
-            name = min(short, key=lambda one: (one != "GPU", one))
+            name = min(short, key=_gpu_first)
             needed, there = short[name]
             return Shortage(
                 f"{begin}: {amount_text(name, needed)} in all, and the cluster has {amount_text(name, there)}",
@@ -350,11 +330,11 @@ class _Explanation:
             if (short := left.lacking(free[node.name]))
             if not (self._spreads and node.name in used)
         ]
-        return tuple(sorted(gaps, key=lambda gap: _distance_of(left, gap.missing)))
+        return tuple(sorted(gaps, key=lambda gap: left.distance(gap.missing)))
 
     def _clauses(self, gaps: Sequence[NodeGap], *, total: bool = False) -> str:
         """`node2 has 8 GPUs but 2 of 64 CPUs free: 6 CPUs are held by job train-7`."""
-        asked = sorted({name for piece in self.pieces for name in piece.needs}, key=lambda name: (name != "GPU", name))
+        asked = sorted({name for piece in self.pieces for name in piece.needs}, key=_gpu_first)
         texts: list[str] = []
         for gap in gaps[:MOST_NODES]:
             node = self._by_name[gap.node]
@@ -396,11 +376,3 @@ class _Explanation:
         else:
             hints.append("wait until it is free")
         return ", or ".join(hints)
-
-
-def _distance(piece: _Piece, free: Mapping[str, int]) -> tuple[int, float]:
-    return _distance_of(piece, piece.lacking(free))
-
-
-def _distance_of(piece: _Piece, missing: Mapping[str, int]) -> tuple[int, float]:
-    return len(missing), sum(short / max(1, piece.needs[name]) for name, short in missing.items())

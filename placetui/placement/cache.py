@@ -15,8 +15,7 @@ KEPT_PLANS = 4
 class PlanCache:
     """By everything that leads to a part. Bounded by what the last few plans used, and thread-safe."""
 
-    def __init__(self, plans: int = KEPT_PLANS) -> None:
-        self._plans = plans
+    def __init__(self) -> None:
         self._now = 0
         self._kept: dict[Hashable, tuple[int, Any]] = {}
         self._lock = Lock()
@@ -28,7 +27,7 @@ class PlanCache:
         """Another plan begins: forget what only older ones used."""
         with self._lock:
             self._now += 1
-            oldest = self._now - self._plans
+            oldest = self._now - KEPT_PLANS
             self._kept = {key: entry for key, entry in self._kept.items() if entry[0] >= oldest}
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:

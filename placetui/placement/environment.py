@@ -43,14 +43,8 @@ def rank_environment(
 ) -> dict[str, str]:
     """Variables that placetui gives to one rank, on top of what its node has.
 
-    Args:
-        plan: Where everything is.
-        component: Name of a component of the plan.
-        rank: One of its ranks.
-        job: Name of the job; without it WORKER_NAME names only component and rank.
-        addresses: Of the nodes by rank; without it what the plan knows: a node's address, else its name.
-        model: Model of the node's accelerators; without it ACCELERATOR_MODEL is left out.
-        master_port: Port that rank 0 chose; without it MASTER_PORT is left out.
+    What is not given is left out: `model` of the node's accelerators, the port that rank 0 chose. Without `addresses`
+    of the nodes by rank, MASTER_ADDR is what the plan knows: a node's address, else its name.
     """
     placements = plan.components[component].placements
     placement = placements[rank]

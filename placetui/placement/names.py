@@ -89,12 +89,7 @@ class Names:
     """
 
     def __init__(self, plan: Plan, letters: Mapping[str, str] | None = None) -> None:
-        """Index the names.
-
-        Args:
-            plan: What has names.
-            letters: By component, the letter that the drawing gives it.
-        """
+        """Index the names; `letters` are those that the drawing gives the components."""
         self._plan = plan
         self._letters = letters or {}
         self.components: dict[str, list[str]] = {}
@@ -116,7 +111,6 @@ class Names:
 
     @cached_property
     def _by_name(self) -> dict[str, list[int]]:
-        """Nodes by folded name and by address."""
         found: dict[str, list[int]] = {}
         for node in self._plan.nodes:
             for name in dict.fromkeys((fold(node.name), node.ip)):
@@ -159,8 +153,7 @@ class Names:
     def next(self, words: Sequence[str]) -> tuple[Named, int] | None:
         """What the first words name, and how many they are; None where the first means nothing.
 
-        Raises:
-            UnknownName: it is the number of a node that does not exist, or names a group or component that does not.
+        Raises `UnknownName` for the number of a node, a group or a component that does not exist.
         """
         return self.exact(words) or self._near(words)
 
@@ -191,11 +184,7 @@ class Names:
         return (part, 1) if part else None
 
     def read(self, text: str) -> Named:
-        """What a text names, all of it.
-
-        Raises:
-            UnknownName: nothing is called so.
-        """
+        """What a text names, all of it; raises `UnknownName`."""
         text = fold(text[:LONGEST])
         whole = self.whole(text)
         if whole is not None:
@@ -265,7 +254,6 @@ class Names:
         return rank
 
     def _part(self, word: str) -> Named | None:
-        """Nodes with this in their name or address."""
         found = [node.rank for node in self._plan.nodes if word in node.name.casefold() or word in node.ip]
         return self._nodes(found, f"{count(len(found), 'node')} with `{word}` in the name" if len(found) > 3 else "")
 
@@ -313,13 +301,7 @@ class Names:
         return None
 
     def unknown(self, text: str, words: Sequence[str] = (), examples: Sequence[str] = ()) -> UnknownName:
-        """Why a text names nothing, with what is near.
-
-        Args:
-            text: as the person wrote it.
-            words: what else would have been understood there.
-            examples: what to try where nothing is near.
-        """
+        """Why a text names nothing, with what is near: a name, or one of the other `words` understood there."""
         head, colon, rest = text.rpartition(":") if text.count(":") > 1 else text.partition(":")
         broken = {problem.component for problem in self._plan.problems if problem.component and problem.blocking}
         if lost := next((name for name in broken if fold(name) in (text, head)), None):

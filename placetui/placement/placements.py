@@ -201,5 +201,5 @@ Placement.visible, Placement.devices = _visible, _devices  # type: ignore[method
 class Placements(tuple[Placement, ...]):
     """The placements of a component by rank, with room for what is derived from them once."""
 
-    load: object = None
-    """See `shares`."""
+    load: tuple[Any, Any] | None = None
+    """A topology, and how the devices there are loaded: see `shares`."""

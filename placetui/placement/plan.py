@@ -98,7 +98,7 @@ class Component:
     """What its processes are called once they run, where the file says so."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.placements, tuple):
+        if not isinstance(self.placements, Placements):
             object.__setattr__(self, "placements", Placements(self.placements))
         object.__setattr__(self, "rank_units", tuple(self.rank_units))
 
@@ -118,18 +118,6 @@ class Component:
     def parts_per_engine(self) -> int | None:
         """Ranks that make up one rollout engine, the largest one; None where ranks are no engines."""
         return max((one.parts for one in self.engines), default=None)
-
-    @property
-    def num_nodes(self) -> int:
-        """Nodes that it uses."""
-        return 1 + max((placement.placement_node_rank for placement in self.placements), default=-1)
-
-    @property
-    def num_devices(self) -> int:
-        """Devices that its ranks own, each counted once."""
-        if self.strategy == "flexible" and self.rule.segments:
-            return sum(len(segment.resources) for segment in self.rule.segments)
-        return len({(one.cluster_node_rank, index) for one in self.placements for index in one.devices})
 
     @property
     def share(self) -> float | None:

@@ -104,14 +104,7 @@ class PlacementError(ValueError):
 class Problems(list[Problem]):
     """Collects what is found."""
 
-    def error(self, rule: str, message: str, *, hint: str = "", **where: Any) -> None:
-        self.append(Problem(rule, message, "error", hint, **where))
-
-    def warning(self, rule: str, message: str, *, hint: str = "", **where: Any) -> None:
-        self.append(Problem(rule, message, "warning", hint, **where))
-
     def at(self, path: Path, *, component: str | None = None) -> ProblemReporter:
-        """Reports about one place in the file."""
         return ProblemReporter(self, path, component)
 
     @property
@@ -148,5 +141,4 @@ class ProblemReporter(NamedTuple):
             self.problems.append(replace(problem, path=path, component=component))
 
     def below(self, *keys: str | int) -> ProblemReporter:
-        """For a value further down."""
         return self._replace(path=self.path + keys)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from placetui.placement.problems import Problem, Span
 from placetui.placement.wording import count
@@ -120,14 +120,7 @@ def parse_node_ranks(text: str, available: Sequence[int]) -> list[int]:
 def parse_rule(text: str, total: int | None, describe: Describe = _nothing, noun: str = "device") -> list[Segment]:
     """Segments of a placement rule over `total` resources (None: not known, no bounds).
 
-    Args:
-        text: as written in the file.
-        total: how many resources there are.
-        describe: says so in words, and where they come from.
-        noun: what a resource is: a device or a node.
-
-    Raises:
-        RankError: at the first place that breaks the grammar.
+    Raises `RankError` at the first place that breaks the grammar; `describe` says for its hint what there is.
     """
     segments: list[Segment] = []
     last_resource = last_process = -1
@@ -143,16 +136,15 @@ def parse_rule(text: str, total: int | None, describe: Describe = _nothing, noun
                 span,
             )
         resources = _parse_resources(left, total, describe, noun, span)
-        for earlier in segments if resources.start <= last_resource else ():
-            if earlier.resources.start < resources.stop and resources.start < earlier.resources.stop:
-                both = max(earlier.resources.start, resources.start)
+        if resources.start <= last_resource:
+            both = _first_shared(resources, (earlier.resources for earlier in segments))
+            if both is not None:
                 raise RankError(
                     "duplicate_resource",
                     f"{noun} {both} is in `{shorten(piece.strip())}` and earlier in the same rule",
                     f"name each {noun} once; for several processes on one write `0:0-3`",
                     span,
                 )
-        if resources.start <= last_resource:
             raise RankError(
                 "resource_order",
                 f"`{shorten(piece.strip())}` comes after {noun} {last_resource}",
@@ -164,7 +156,13 @@ def parse_rule(text: str, total: int | None, describe: Describe = _nothing, noun
         else:
             processes = range(last_process + 1, last_process + 1 + len(resources))
         if processes.stop > MOST_PROCESSES:
-            _too_many(processes.stop, span)
+            many = shorten(str(processes.stop))
+            raise RankError(
+                "too_many_processes",
+                f"{many} processes are more than the {MOST_PROCESSES} that one component may have",
+                "check the number of digits",
+                span,
+            )
         if len(processes) % len(resources) and len(resources) % len(processes):
             raise RankError(
                 "not_divisible",
@@ -179,7 +177,13 @@ def parse_rule(text: str, total: int | None, describe: Describe = _nothing, noun
         raise RankError(
             "empty_placement", f"the rule `{shorten(text)}` names no {noun}", "write for example `0-7` or `all`"
         )
-    _check_processes(segments)
+    if start := segments[0].processes.start:
+        raise RankError(
+            "process_start",
+            f"process ranks start at {start} instead of 0",
+            "number the processes from 0; RLinf would silently renumber them",
+            segments[0].span,
+        )
     return segments
 
 
@@ -224,14 +228,14 @@ def _parse_processes(right: tuple[str, Span], segments: list[Segment], last_proc
         )
     processes = _parse_piece(text, _PROCESS, None, span)
     if processes.start <= last_process:
-        for earlier in segments:
-            if earlier.processes.start < processes.stop and processes.start < earlier.processes.stop:
-                raise RankError(
-                    "duplicate_process",
-                    f"process {max(earlier.processes.start, processes.start)} is in two segments",
-                    f"a comma starts a new segment; continue with process {last_process + 1}",
-                    span,
-                )
+        both = _first_shared(processes, (earlier.processes for earlier in segments))
+        if both is not None:
+            raise RankError(
+                "duplicate_process",
+                f"process {both} is in two segments",
+                f"a comma starts a new segment; continue with process {last_process + 1}",
+                span,
+            )
     if segments and processes.start != last_process + 1:
         raise RankError(
             "process_order",
@@ -242,24 +246,9 @@ def _parse_processes(right: tuple[str, Span], segments: list[Segment], last_proc
     return processes
 
 
-def _check_processes(segments: list[Segment]) -> None:
-    first = segments[0]
-    if first.processes.start:
-        raise RankError(
-            "process_start",
-            f"process ranks start at {first.processes.start} instead of 0",
-            "number the processes from 0; RLinf would silently renumber them",
-            first.span,
-        )
-
-
-def _too_many(processes: int, span: Span) -> NoReturn:
-    raise RankError(
-        "too_many_processes",
-        f"{shorten(str(processes))} processes are more than the {MOST_PROCESSES} that one component may have",
-        "check the number of digits",
-        span,
-    )
+def _first_shared(one: range, others: Iterable[range]) -> int | None:
+    starts = (max(one.start, other.start) for other in others if other.start < one.stop and one.start < other.stop)
+    return next(starts, None)
 
 
 def _divisible_hint(processes: range, resources: range, noun: str) -> str:

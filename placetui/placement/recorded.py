@@ -16,12 +16,7 @@ RULE = "as recorded"
 def plan_from_dict(value: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]] = ()) -> Plan:
     """What `Plan.to_dict` gave, as far as it tells: rules, problems and launch settings are not in it.
 
-    Args:
-        value: Also after a way through JSON.
-        nodes: What is known of the nodes beyond that, by `rank`: `ip`.
-
-    Raises:
-        ValueError: it is something else.
+    `nodes` say by `rank` what else is known of them: `ip`. Raises `ValueError` for what is no plan.
     """
     try:
         kinds: dict[str, str] = {}

@@ -18,16 +18,10 @@ class CannotExpress(Exception):
 
 
 def shortest_rule(processes: Sequence[Sequence[int]], total: int, *, may_use_all: bool) -> str:
-    """The rule that a person would write for these processes.
+    """The rule that a person would write for these processes, given their devices or nodes as its groups number them.
 
-    Args:
-        processes: the resources of each process by rank, as the rule's node groups number them: devices or nodes.
-        total: how many resources there are.
-        may_use_all: whether `all` may stand forevery one of them. It must not where the topology is only assumed:
-            there `all` means another number of devices on the real cluster.
-
-    Raises:
-        CannotExpress: ranks out of order, gaps inside a process, shared devices, numbers that do not exist.
+    `all` must not stand for every one of them where the topology is only assumed: there it means another number of
+    devices on the real cluster. Raises `CannotExpress`.
     """
     if not processes:
         raise CannotExpress("this would leave no process")

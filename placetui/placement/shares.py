@@ -36,12 +36,11 @@ class DeviceLoad(NamedTuple):
 def load_of(component: Component, topology: Topology) -> DeviceLoad:
     """Computed once for the placements of a component, which several plans may share."""
     placements = component.placements
-    kept = placements.load if isinstance(placements, Placements) else None
-    if isinstance(kept, tuple) and kept[0] is topology and isinstance(kept[1], DeviceLoad):
-        return kept[1]
-    found = _load(placements, topology)
-    if isinstance(placements, Placements):
-        placements.load = topology, found
+    assert isinstance(placements, Placements)
+    kept = placements.load
+    if kept is None or kept[0] is not topology:
+        kept = placements.load = topology, _load(placements, topology)
+    found: DeviceLoad = kept[1]
     return found
 
 
@@ -79,13 +78,7 @@ def with_shares(
 ) -> dict[str, Component]:
     """The same components with the shares of all their ranks; reports devices promised twice.
 
-    Args:
-        components: by name, placed; shares that the framework has set, of the component or of its
-            ranks, stay unless the file sets others.
-        topology: what they are placed on.
-        explicit: shares that the file sets, in 1/10000.
-        train: components that count as training.
-        problems: takes `oversubscribed` and `share_too_small`.
+    Shares that the framework has set stay, unless the file sets others: `explicit`, in 1/10000.
     """
     total = topology.num_accelerators
     loads = {name: load_of(component, topology) for name, component in components.items()}

@@ -22,16 +22,13 @@ class PlacementStrategy:
         num_gpus_per_node: int | None = None,
         isolate_gpu: bool | None = None,
     ) -> list[Placement]:
-        """Placements by rank.
+        """Placements by rank; raises `PlacementError` when a process cannot be placed.
 
         Args:
             cluster: the `Cluster` to place on; a number means a cluster of nodes with that many GPUs.
             isolate_accelerator: whether a process sees only the accelerators it owns.
             num_gpus_per_node: older spelling of `cluster` as a number.
             isolate_gpu: older spelling of `isolate_accelerator`.
-
-        Raises:
-            PlacementError: when a process cannot be placed.
         """
         cluster = num_gpus_per_node if cluster is None else cluster
         if cluster is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
 from types import MappingProxyType
@@ -129,13 +129,7 @@ class Numbering:
 
 
 class Topology:
-    """Nodes in rank order and the groups over them.
-
-    Args:
-        nodes: all of them, in rank order.
-        groups: the file's groups, in file order; the reserved two are added.
-        robots: number of devices by (node rank, hardware type).
-    """
+    """Nodes in rank order, the file's groups over them and the reserved two, and robots by node and type."""
 
     def __init__(
         self,
@@ -174,19 +168,12 @@ class Topology:
         for (rank, kind), number in self.robots.items():
             hardware.setdefault(rank, {})[kind] = number
         return tuple(
-            Node(
-                node.gpus,
-                node.accelerator,
-                node.name or f"node{rank}",
-                node.ip,
-                node.memory_gib,
-                node.cpus,
-                node.gpus_in_use,
-                node.cpus_in_use,
-                node.gpu_ids,
-                rank,
-                labels[rank],
-                MappingProxyType(hardware[rank]) if rank in hardware else _NO_HARDWARE,
+            replace(
+                node,
+                name=node.name or f"node{rank}",
+                rank=rank,
+                groups=labels[rank],
+                hardware=MappingProxyType(hardware[rank]) if rank in hardware else _NO_HARDWARE,
             )
             for rank, node in enumerate(nodes)
         )
@@ -227,11 +214,7 @@ class Topology:
         return self.robots.get((node, hardware_type), 0)
 
     def find_groups(self, labels: Sequence[str]) -> list[NodeGroup]:
-        """The groups under these labels.
-
-        Raises:
-            PlacementError: when a label is not known.
-        """
+        """The groups under these labels; raises `PlacementError` when one is not known."""
         for label in labels:
             if label not in self.groups:
                 raise PlacementError([self.not_found(label)])

@@ -55,11 +55,7 @@ def kind_of(text: str) -> Kind:
 
 
 def construct(kind: Kind, text: str) -> ScalarValue:
-    """The value that `text` stands for.
-
-    Raises:
-        ValueError: `text` does not stand for a value of that kind.
-    """
+    """The value that `text` stands for; raises `ValueError` where it stands for none of that kind."""
     if kind == "str":
         return text
     if kind == "null":
@@ -78,11 +74,7 @@ def construct(kind: Kind, text: str) -> ScalarValue:
 
 
 def plain(text: str) -> ScalarValue:
-    """The value of a scalar without quotes.
-
-    Raises:
-        ValueError: it has no value; RLinf's loader fails on it, too.
-    """
+    """The value of a scalar without quotes; raises `ValueError` where RLinf's loader fails on it, too."""
     return construct(kind_of(text), text)
 
 
@@ -112,12 +104,8 @@ def misread(text: str) -> tuple[str, str, str] | None:
 def written(value: Any, *, style: str = "", flow: bool = False, key: bool = False, typed: bool = False) -> str:
     """A value as YAML on one line; lists and mappings are written between brackets.
 
-    Args:
-        value: what is to be read back.
-        style: the quotes that stood there before; kept for text.
-        flow: whether it stands between brackets, where commas and braces need quotes.
-        key: whether it is a key.
-        typed: whether text must be read back as text. Otherwise it is enough that it shows the same: `3`, as in a rule.
+    Text keeps the quotes that stood there before, `style`. Between brackets, `flow`, commas and braces need quotes.
+    With `typed`, text is read back as text; otherwise it is enough that it shows the same: `3`, as in a rule.
     """
     if value is None:
         return "null"

@@ -153,7 +153,7 @@ class Arguments:
     """What a `slime:` section says, with slime's defaults for the rest."""
 
     values: Mapping[str, Any]
-    """By name, forevery one that placement reads."""
+    """By name, for every one that placement reads."""
 
     written: Mapping[str, str]
     """Arguments that the file gives, with the key as written there."""

@@ -55,11 +55,7 @@ class _Given:
 
 
 def import_command(words: Sequence[str], context: ScriptContext | None = None) -> ImportedFile:
-    """A file that says the same as a command line or a launch script.
-
-    Raises:
-        ShellSyntaxError: the text cannot be split into words.
-    """
+    """A file that says the same as a command line or a launch script; raises `ShellSyntaxError`."""
     launch = find_launch(words, FRAMEWORK.programs, lambda word: _key(word) is not None, context)
     given: dict[str, _Given] = {}
     others: list[str] = []
@@ -89,7 +85,6 @@ def import_command(words: Sequence[str], context: ScriptContext | None = None) -
 
 
 def _key(word: str) -> str | None:
-    """The key of an override, if it is one that is read."""
     found = _OVERRIDE.fullmatch(word)
     if found is None or (found["value"] is None and found["sign"] != "~"):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from placetui.placement.config.reader import Reader, Unresolved
 from placetui.placement.config.settings import SECTION
@@ -34,6 +34,8 @@ REWARD: Path = ("reward", "reward_model")
 OLD_REWARD: Path = ("reward_model",)
 TEACHERS: Path = ("distillation", "teacher_models")
 DEFAULT_TEACHER = "teacher_model"
+
+T = TypeVar("T", int, bool, str)
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(.*)")
 
@@ -183,8 +185,6 @@ class VerlJob:
     dropped_teacher: bool
     """Whether the default entry is ignored beside others."""
 
-    reward_workers: int
-    agent_workers: int
     storage_units: int
     batch: Batch | None
     assumed_engine: bool
@@ -211,7 +211,6 @@ class Keys:
         self._problems = problems
 
     def has(self, *path: str | int) -> bool:
-        """Whether there is a value other than null."""
         return self._reader.has(*path)
 
     def names(self, *path: str | int) -> list[str]:
@@ -222,30 +221,23 @@ class Keys:
         return default if found is None or isinstance(found, Unresolved) else found
 
     def whole(self, *path: str | int, default: int) -> int:
-        """A whole number."""
-        found = self.get(*path, default=default)
-        if type(found) is int and abs(found) < 1_000_000:
-            return found
-        self._wrong(path, found, "a whole number")
-        return default
+        found = self._typed(path, int, default, "a whole number")
+        return found if abs(found) < 1_000_000 else self._wrong(path, found, "a whole number", default)
 
     def flag(self, *path: str | int, default: bool = False) -> bool:
-        found = self.get(*path, default=default)
-        if isinstance(found, bool):
-            return found
-        self._wrong(path, found, "true or false")
-        return default
+        return self._typed(path, bool, default, "true or false")
 
     def text(self, *path: str | int, default: str) -> str:
-        found = self.get(*path, default=default)
-        if isinstance(found, str):
-            return found
-        self._wrong(path, found, "a word")
-        return default
+        return self._typed(path, str, default, "a word")
 
-    def _wrong(self, path: Path, found: object, what: str) -> None:
+    def _typed(self, path: Path, kind: type[T], default: T, what: str) -> T:
+        found = self.get(*path, default=default)
+        return found if type(found) is kind else self._wrong(path, found, what, default)
+
+    def _wrong(self, path: Path, found: object, what: str, default: T) -> T:
         message = f"`{dotted(path)}` must be {what}, not `{shorten(repr(found))}`"
         self._problems.at(path).error("verl_value", message, hint=f"write {what}, or remove the key for verl's default")
+        return default
 
 
 def read_job(reader: Reader, problems: Problems) -> VerlJob:
@@ -301,8 +293,6 @@ def read_job(reader: Reader, problems: Problems) -> VerlJob:
         distillation=distillation,
         teachers=teachers,
         dropped_teacher=dropped,
-        reward_workers=keys.whole("reward", "num_workers", default=8),
-        agent_workers=keys.whole(*ROLLOUT, "agent", "num_workers", default=8),
         storage_units=keys.whole("transfer_queue", "backend", "SimpleStorage", "num_data_storage_units", default=8),
         batch=None if trainer in ("fine_tuning", "generation") else _batch(keys, training.total),
         assumed_engine=trainer != "fine_tuning" and not keys.has(*ROLLOUT, "name"),
@@ -435,7 +425,6 @@ def _teachers(keys: Keys, pool: NodesAsked | None, engine: str) -> tuple[tuple[T
 def _roles(
     keys: Keys, trainer: Trainer, version: Version, *, hybrid: bool, critic: bool, reward: RewardModel
 ) -> tuple[str, ...]:
-    """Role keys of the training processes."""
     if trainer in ("fine_tuning", "generation"):
         return ()
     needs_ref = keys.flag("algorithm", "use_kl_in_reward") or keys.flag(*ACTOR, "actor", "use_kl_loss")

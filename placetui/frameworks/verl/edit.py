@@ -17,11 +17,7 @@ _ONLY_SIZES = "Ray chooses the GPUs of a verl job: grow or shrink a pool, or cha
 
 
 def edit(plan: Plan, operation: Operation, config: Mapping[str, Any]) -> Edit:
-    """What an operation changes in the file.
-
-    Raises:
-        EditRefused: verl has no key for it.
-    """
+    """What an operation changes in the file; raises `EditRefused` where verl has no key for it."""
     if not isinstance(operation, Resize | Spread):
         raise EditRefused("a verl file does not say which GPU a process is on", _ONLY_SIZES)
     job = read_job(Reader(config, Problems()), Problems())

@@ -237,7 +237,6 @@ def _own_pools(
     job: VerlJob,
     kind: str,
 ) -> list[RankInPool]:
-    """Replicas that have a pool each."""
     found: list[RankInPool] = []
     each = part_size(asked.gpus, size)
     for number in numbers:

@@ -106,12 +106,8 @@ class _Request(NamedTuple):
 class _Cluster:
     """The groups of a job on the nodes, as Ray would place them.
 
-    Args:
-        job: what the file says.
-        layout: its pools and processes.
-        nodes: in rank order.
-        owners: of nodes that are only assumed, what asks for each. Pools then stay on their own nodes: Ray might mix
-            them, but who knows the real ones.
+    Nodes that are only assumed have `owners`: what asks for each. Pools then stay on their own nodes: Ray might mix
+    them, but who knows the real ones.
     """
 
     def __init__(

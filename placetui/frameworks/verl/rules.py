@@ -14,7 +14,7 @@ def check_job(job: VerlJob, problems: Problems) -> None:
     """Report everything that does not depend on the nodes."""
     _check_trainer(job, problems)
     if job.trainer != "fine_tuning":
-        _check_engine(job.rollout, problems, mode=job.rollout_mode, job=job)
+        _check_engine(job.rollout, problems)
         _check_rollout(job, problems)
     _check_pool_sizes(job, problems)
     if job.reward.enabled:
@@ -67,8 +67,7 @@ def _check_trainer(job: VerlJob, problems: Problems) -> None:
         )
 
 
-def _check_engine(size: ReplicaSize, problems: Problems, *, mode: str = "async", job: VerlJob | None = None) -> None:
-    """What every engine refuses."""
+def _check_engine(size: ReplicaSize, problems: Problems) -> None:
     for key, value in (
         ("tensor_model_parallel_size", size.tensor),
         ("data_parallel_size", size.data),
@@ -90,13 +89,13 @@ def _check_engine(size: ReplicaSize, problems: Problems, *, mode: str = "async",
             f"`expert_parallel_size` must be 1 or tensor x data parallel size, {wanted}, not {size.expert}",
             hint=f"write 1 or {wanted}",
         )
-    if mode == "sync" and (job is None or job.version >= Version(0, 7, 0, False)):
-        problems.at((*size.path, "mode")).error(
-            "verl_mode_sync", "verl no longer has the rollout mode `sync`", hint="write `async`, or remove the line"
-        )
 
 
 def _check_rollout(job: VerlJob, problems: Problems) -> None:
+    if job.rollout_mode == "sync" and job.version >= Version(0, 7, 0, False):
+        problems.at((*ROLLOUT, "mode")).error(
+            "verl_mode_sync", "verl no longer has the rollout mode `sync`", hint="write `async`, or remove the line"
+        )
     size, world = size_of(job), job.training.total
     at = problems.at((*ROLLOUT, "tensor_model_parallel_size"), component="rollout")
     own = job.rollout.size
@@ -131,7 +130,6 @@ def _check_rollout(job: VerlJob, problems: Problems) -> None:
 
 
 def _check_filled(asked: NodesAsked, size: int, whose: str, problems: Problems) -> None:
-    """Report GPUs that no whole replica has."""
     at = problems.at((*asked.path, "nnodes"), component="rollout")
     if not replicas_in(asked.total, size):
         at.error(

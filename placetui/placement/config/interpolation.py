@@ -33,11 +33,7 @@ def _numbers(*values: Any) -> tuple[float, ...]:
 
 
 class Interpolation:
-    """Resolves texts of one configuration.
-
-    Args:
-        walk: the raw value at a path, or `MISSING`, given the paths that are being resolved.
-    """
+    """Resolves texts of one configuration; `walk` gives the raw value at a path, or `MISSING`."""
 
     def __init__(self, walk: Callable[[Path, tuple[Path, ...]], Any]) -> None:
         self._walk = walk

@@ -93,11 +93,9 @@ class Reader:
         if depth > MOST_DEPTH or self._values > _MOST_VALUES:
             if self._values < 2 * _MOST_VALUES:
                 self._values = 2 * _MOST_VALUES  # say it once
-                self._problems.error(
-                    "too_many_values",
-                    f"`{dotted(path)}` holds too many values",
-                    hint="write out what is needed instead of references to references",
-                    path=path[:2],
+                hint = "write out what is needed instead of references to references"
+                self._problems.at(path[:2]).error(
+                    "too_many_values", f"`{dotted(path)}` holds too many values", hint=hint
                 )
             return Unresolved()
         if isinstance(value, str):
@@ -107,9 +105,8 @@ class Reader:
         if isinstance(value, Sequence):
             return [self._plain_child(value, index, (*path, index), depth) for index in range(len(value))]
         if isinstance(value, int) and value.bit_length() > MOST_BITS:
-            self._problems.error(
-                "yaml_value", f"`{dotted(path)}` is a number of more than 300 digits", hint="check it", path=path
-            )
+            message = f"`{dotted(path)}` is a number of more than 300 digits"
+            self._problems.at(path).error("yaml_value", message, hint="check it")
             return Unresolved()
         return value
 
@@ -123,12 +120,8 @@ class Reader:
 
     def _text(self, value: str, path: Path, depth: int) -> Any:
         if value == "???":
-            self._problems.error(
-                "missing_value",
-                "`???` must be filled in",
-                hint="write a value; `???` marks one that is missing",
-                path=path,
-            )
+            hint = "write a value; `???` marks one that is missing"
+            self._problems.at(path).error("missing_value", "`???` must be filled in", hint=hint)
             return Unresolved(value)
         if "${" not in value:
             return value
@@ -140,15 +133,10 @@ class Reader:
         return found if isinstance(found, str) else self._plain(found, path, depth + 1)
 
     def _report(self, path: Path, reason: Unresolvable) -> None:
-        self._problems.error(
-            "interpolation",
-            str(reason),
-            hint="write the value itself, or pass the composed file (`--cfg job`); `--set` can override it too",
-            path=path,
-        )
+        hint = "write the value itself, or pass the composed file (`--cfg job`); `--set` can override it too"
+        self._problems.at(path).error("interpolation", str(reason), hint=hint)
 
     def _expand(self, text: str, path: Path, asked: tuple[Path, ...]) -> Any:
-        """The value of a text with `${…}` in it."""
         if self._interpolation is None:
             from placetui.placement.config.interpolation import Interpolation  # many files have none
 

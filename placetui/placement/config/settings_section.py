@@ -55,7 +55,7 @@ def read_topology(value: Any, problems: Problems, path: Path = ()) -> list[Node]
     common = _accelerator(value.get("accelerator"), at.below("accelerator"))
     memory = _memory(value.get("memory_gib"), at.below("memory_gib"))
     gpus = value.get("gpus_per_node", DEFAULT_GPUS)
-    cpus = _amount(value.get("cpus_per_node"), at.below("cpus_per_node"))
+    cpus = _cpus(value.get("cpus_per_node"), at.below("cpus_per_node"))
     listed, nodes_at = value.get("nodes", 1), at.below("nodes")
     if not _whole(gpus, 0, MOST_GPUS):
         _invalid(at.below("gpus_per_node"), f"`gpus_per_node` must be a whole number, not `{gpus!r}`")
@@ -107,7 +107,7 @@ def _node(value: Any, at: ProblemReporter, default: Node) -> Node:
     if not _whole(in_use, 0, gpus):
         _invalid(at.below("gpus_in_use"), f"`gpus_in_use` must be a whole number up to {gpus}, not `{in_use!r}`")
         in_use = 0
-    cpus = _amount(value.get("cpus"), at.below("cpus"))
+    cpus = _cpus(value.get("cpus"), at.below("cpus"))
     return Node(
         gpus,
         accelerator,
@@ -116,7 +116,7 @@ def _node(value: Any, at: ProblemReporter, default: Node) -> Node:
         memory,
         cpus=default.cpus if cpus is None else cpus,
         gpus_in_use=in_use,
-        cpus_in_use=_amount(value.get("cpus_in_use"), at.below("cpus_in_use")) or 0,
+        cpus_in_use=_cpus(value.get("cpus_in_use"), at.below("cpus_in_use")) or 0,
         gpu_ids=gpu_ids,
     )
 
@@ -131,11 +131,19 @@ def _gpu_ids(value: Any, at: ProblemReporter) -> tuple[int | str, ...]:
     return tuple(listed)
 
 
-def _amount(value: Any, at: ProblemReporter) -> float | None:
-    if _number(value) and 0 <= value < 1e9:
+def _cpus(value: Any, at: ProblemReporter) -> float | None:
+    return _quantity(value, at, "a number of CPUs", _number(value) and value >= 0)
+
+
+def _memory(value: Any, at: ProblemReporter) -> float | None:
+    return _quantity(value, at, "a number above 0", _number(value) and value > 0)
+
+
+def _quantity(value: Any, at: ProblemReporter, what: str, right: bool) -> float | None:
+    if right and value < 1e9:
         return float(value)
     if value is not None:
-        _invalid(at, f"`{at.path[-1]}` must be a number of CPUs, not `{value!r}`")
+        _invalid(at, f"`{at.path[-1]}` must be {what}, not `{value!r}`")
     return None
 
 
@@ -147,15 +155,6 @@ def _accelerator(value: Any, at: ProblemReporter) -> str:
         _invalid(at, f"`{value}` is not an accelerator", f"write one of {names}")
         return AcceleratorType.NV_GPU.value
     return AcceleratorType(value).value
-
-
-def _memory(value: Any, at: ProblemReporter) -> float | None:
-    if value is None:
-        return None
-    if not _number(value) or not 0 < value < 1e9:
-        _invalid(at, f"`memory_gib` must be a number above 0, not `{value!r}`")
-        return None
-    return float(value)
 
 
 def _mode(value: Any, modes: Sequence[str], at: ProblemReporter) -> str | None:
