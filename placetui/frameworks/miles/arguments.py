@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from placetui.frameworks.slime.arguments import KNOWN_ARGUMENTS, OTHER_ARGUMENTS, Argument, ArgumentTable
-from placetui.frameworks.slime.names import PREFIXES, argument_names
+from placetui.frameworks.slime.arguments import (
+    KNOWN_ARGUMENTS,
+    OTHER_ARGUMENTS,
+    PREFIXES,
+    Argument,
+    ArgumentTable,
+    argument_names,
+)
 
 _ARGUMENTS = (
     Argument("eval_num_gpus", "int", 0, "GPUs of engines that only evaluate"),

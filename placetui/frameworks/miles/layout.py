@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from placetui.frameworks.miles.arguments import MILES_ARGUMENTS
-from placetui.frameworks.slime.arguments import Arguments
+from placetui.frameworks.slime.arguments import Arguments, listed
 from placetui.frameworks.slime.groups import EVAL_MODEL, WORKER_TYPES, GroupSize, Model
 from placetui.frameworks.slime.layout import Derivation, SlimeLayout, SlimeMode, Version
 from placetui.placement.problems import Problems
@@ -73,11 +73,8 @@ class MilesDerivation(Derivation):
 
     def cells(self, actor: int) -> int:
         args = self._args
-        components = args["ft_components"]
-        named = components.split() if isinstance(components, str) else components or ()
-        if args["indep_dp"] or (args["use_fault_tolerance"] and "train" in named):
-            return actor // self.model_ranks if args["experimental_ft_trainer"] else 1
-        return 1
+        has_cells = args["indep_dp"] or (args["use_fault_tolerance"] and "train" in listed(args["ft_components"]))
+        return actor // self.model_ranks if has_cells and args["experimental_ft_trainer"] else 1
 
     def engine_size(self, model: str) -> int:
         return int(self._args["eval_num_gpus_per_engine"]) if model == EVAL_MODEL else super().engine_size(model)

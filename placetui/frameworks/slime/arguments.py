@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any, Literal
 
-from placetui.frameworks.slime.names import PREFIXES, argument_names
 from placetui.placement.config.reader import has_unresolved
 from placetui.placement.plan import SHARE_UNITS
 from placetui.placement.problems import Path, ProblemReporter, Problems
@@ -99,6 +99,17 @@ _ARGUMENTS = (
 KNOWN_ARGUMENTS: Mapping[str, Argument] = {argument.name: argument for argument in _ARGUMENTS}
 """Arguments that placement reads, by name with underscores."""
 
+PREFIXES = ("sglang_", "router_")
+"""Families of arguments: those of SGLang's server and of its router."""
+
+
+def argument_names(*lists: str) -> frozenset[str]:
+    """The names in these lists: `slime`, `earlier`, `megatron`, `miles`."""
+    folder = files("placetui.frameworks.slime") / "argument_names"
+    lines = [line for name in lists for line in (folder / f"{name}.txt").read_text(encoding="utf-8").splitlines()]
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
 OTHER_ARGUMENTS = argument_names("slime", "earlier", "megatron") - KNOWN_ARGUMENTS.keys()
 """Real arguments that do not change a placement: accepted silently."""
 
@@ -141,6 +152,11 @@ class ArgumentTable:
 
 
 SLIME_ARGUMENTS = ArgumentTable("slime", KNOWN_ARGUMENTS, OTHER_ARGUMENTS, ("train.py", "train_async.py"))
+
+
+def listed(value: Any) -> list[str]:
+    """The values of an argument that takes several: a list, or one text."""
+    return value.split() if isinstance(value, str) else [str(one) for one in value] if isinstance(value, list) else []
 
 
 def argument_name(key: str) -> str:

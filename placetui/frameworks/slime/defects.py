@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
 
-from placetui.frameworks.slime.environment import TRAINING
 from placetui.frameworks.slime.groups import ServerGroup
 from placetui.frameworks.slime.layout import SlimeLayout
+from placetui.frameworks.slime.slots import Slots
 from placetui.placement.problems import Problems
-from placetui.placement.topology import Node
 from placetui.placement.wording import count, listing, ranges
 
-NodeOf = Callable[[int], int]
-"""Rank of the node of a slot."""
 
-
-class SlotTable(Protocol):
-    """What is known of the slots of a job."""
-
-    nodes: Sequence[Node]
-    node: list[int]
-    gpu: list[int]
-    ids: list[tuple[int | str, ...]]
-
-    def gpu_id(self, slot: int) -> int | str: ...
-
-    def name(self, node: int) -> str: ...
-
-
-def check_gpu_ids(slots: SlotTable, layout: SlimeLayout, problems: Problems) -> None:
+def check_gpu_ids(slots: Slots, layout: SlimeLayout, problems: Problems) -> None:
     """What slime makes of the nodes themselves: ids that are no numbers, and addresses that two nodes share."""
     at = problems.at(layout.path("actor_num_nodes", "rollout_num_gpus", "colocate"))
     for rank, ids in enumerate(slots.ids):
@@ -56,12 +38,12 @@ def check_gpu_ids(slots: SlotTable, layout: SlimeLayout, problems: Problems) -> 
         )
 
 
-def warn_of_numa(layout: SlimeLayout, slots: SlotTable, problems: Problems) -> None:
+def warn_of_numa(layout: SlimeLayout, slots: Slots, problems: Problems) -> None:
     """Warn: slime binds a training rank to the NUMA node of GPU rank mod `num_gpus_per_node`."""
     node = layout.num_gpus_per_node
     wrong = [rank for rank in range(layout.actor_gpus) if rank % node != slots.gpu[rank]]
     if wrong:
-        problems.at(layout.path("num_gpus_per_node"), component=TRAINING[0]).warning(
+        problems.at(layout.path("num_gpus_per_node"), component="actor").warning(
             "slime_numa_affinity",
             f"training ranks {ranges(wrong)} are bound to the NUMA node of another GPU: slime assumes that a node has "
             f"{count(node, 'GPU')} (`num_gpus_per_node`)",
@@ -69,7 +51,7 @@ def warn_of_numa(layout: SlimeLayout, slots: SlotTable, problems: Problems) -> N
         )
 
 
-def warn_of_defects(layout: SlimeLayout, slots: SlotTable, problems: Problems) -> None:
+def warn_of_defects(layout: SlimeLayout, slots: Slots, problems: Problems) -> None:
     """Warn of engines that slime gives the wrong address, the wrong rank, other GPUs or too few."""
     node_of = slots.node.__getitem__
     at = problems.at(
@@ -133,7 +115,7 @@ def warn_of_defects(layout: SlimeLayout, slots: SlotTable, problems: Problems) -
         )
 
 
-def wrong_hosts(group: ServerGroup, node_of: NodeOf) -> list[int]:
+def wrong_hosts(group: ServerGroup, node_of: Callable[[int], int]) -> list[int]:
     """Ranks, as slime counts them, of engines on another node than the first of their block, whose address they get."""
     if group.num_gpus_per_engine > group.num_gpus_per_node:
         return []

@@ -9,10 +9,9 @@ from itertools import accumulate
 from typing import Any
 
 from placetui.frameworks.slime.arguments import SECTION
-from placetui.frameworks.slime.environment import TRAINING
 from placetui.frameworks.slime.groups import EVAL_MODEL, ServerGroup
 from placetui.frameworks.slime.layout import Derivation, SlimeLayout, nodes_and_gpus, read_layout
-from placetui.frameworks.slime.plan import read_version
+from placetui.frameworks.slime.plan import TRAINING, read_version
 from placetui.placement.config.reader import Reader
 from placetui.placement.edits import (
     Add,
@@ -252,21 +251,18 @@ class SlimeEditor:
     def _regrouped(self, label: str, before: ServerGroup, after: ServerGroup) -> Edit:
         by = after.num_gpus - before.num_gpus
         changes = list(self._groups.changes(before, after))
-        total = {"eval_num_gpus" if before.model == EVAL_MODEL and self._groups.has_eval else "rollout_num_gpus": by}
-        arguments = {name: self._layout.arguments[name] or 0 for name in total}
-        if "rollout_num_gpus" in total:
-            arguments["rollout_num_gpus"] = self._now.rollout
-        changes += self._changes({name: arguments[name] + total[name] for name in total if total[name]})
-        devices: list[int] = []
+        if by and before.model == EVAL_MODEL and self._groups.has_eval:
+            changes += self._changes({"eval_num_gpus": self._layout.arguments["eval_num_gpus"] + by})
+        elif by:
+            changes += self._changes({"rollout_num_gpus": self._now.rollout + by})
+        slots: list[int] = []
         behind = False
         for one in self._layout.groups:
             now = after if one == before else one
             moved = replace(now, first_slot=now.first_slot + (by if behind else 0))
             behind = behind or one == before
-            devices += [slot for start in moved.starts for slot in range(start, start + moved.gpus_per_part)]
-        places = [self._device(slot) for slot in devices]
-        slots = tuple((place[0], (place[1],)) for place in places if place is not None)
-        wanted = {"rollout": Wanted(slots, by_rank=False)} if len(slots) == len(devices) else {}
+            slots += [slot for start in moved.starts for slot in range(start, start + moved.gpus_per_part)]
+        wanted = {"rollout": self._wanted(slots)} if max(slots, default=0) < self._first_slots[-1] else {}
         return Edit(label, tuple(changes), wanted, free=True)
 
     def _add(self, name: str) -> Edit:
@@ -357,15 +353,16 @@ class SlimeEditor:
         if after.engine != now.engine:
             arguments["rollout_num_gpus_per_engine"] = after.engine
         wanted: dict[str, Wanted | None] = {
-            name: self._wanted(0, after.actor) for name in TRAINING if name in self._plan.components
+            name: self._wanted(range(after.actor)) for name in TRAINING if name in self._plan.components
         }
-        wanted["rollout"] = self._wanted(after.rollout_offset, after.rollout)
-        if self._first_slots[-1] < max(after.actor, after.rollout_offset + after.rollout):
+        end = after.rollout_offset + after.rollout
+        wanted["rollout"] = self._wanted(range(after.rollout_offset, end))
+        if self._first_slots[-1] < max(after.actor, end):
             wanted = {}  # on nodes that the plan does not have yet, because it assumes no more than it needs
         return Edit(label, self._changes(arguments), wanted, free=True)
 
-    def _wanted(self, start: int, size: int) -> Wanted:
-        devices = [self._device(slot) for slot in range(start, start + size)]
+    def _wanted(self, slots: Iterable[int]) -> Wanted:
+        devices = map(self._device, slots)
         return Wanted(tuple((device[0], (device[1],)) for device in devices if device is not None), by_rank=False)
 
     def _changes(self, arguments: Mapping[str, int | bool]) -> tuple[SetValue, ...]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from placetui.frameworks.entrypoint import JobConfiguration
     from placetui.frameworks.new_job import ImportedFile, JobSize, Layout, ScriptContext
     from placetui.frameworks.picture import Devices
+    from placetui.frameworks.slime.layout import Derivation
     from placetui.placement.edits import Edit, Operation, Refusal
 
 
@@ -48,6 +49,12 @@ class Slime(Framework):
     only_at_head = True
     """Whether files that a configuration names are read with `slime_version: head` only."""
 
+    def derivation(self) -> type[Derivation]:
+        """What makes a layout of the arguments: a fork has its own."""
+        from placetui.frameworks.slime.layout import Derivation
+
+        return Derivation
+
     def matches(self, config: Reader) -> bool:
         return config.has_key("slime")
 
@@ -61,7 +68,7 @@ class Slime(Framework):
     def plan(self, config: Reader, options: PlanOptions, problems: Problems) -> Plan:
         from placetui.frameworks.slime.plan import plan_slime
 
-        return plan_slime(config, options, problems)
+        return plan_slime(config, options, problems, self.name, self.derivation())
 
     def demand(self, plan: Plan) -> RayDemand:
         """One group for all slots, a GPU and a CPU in each bundle; ranks take their share of both. The rollout manager
@@ -109,7 +116,7 @@ class Slime(Framework):
     def edit(self, plan: Plan, operation: Operation, config: Mapping[str, Any]) -> Edit:
         from placetui.frameworks.slime.edit import SlimeEditor
 
-        return SlimeEditor(plan, config).edit(operation)
+        return SlimeEditor(plan, config, self.derivation()).edit(operation)
 
     def arrange(self, plan: Plan, layout: Layout, config: Mapping[str, Any]) -> list[Override]:
         from placetui.frameworks.slime.template import arrange
@@ -122,13 +129,13 @@ class Slime(Framework):
         return template(layout, size)
 
     def from_command(self, words: Sequence[str], context: ScriptContext | None = None) -> ImportedFile:
-        from placetui.frameworks.slime.arguments import SLIME_ARGUMENTS
         from placetui.frameworks.slime.command import import_command
 
-        return import_command(words, SLIME_ARGUMENTS, context, {} if context is None else self.settings)
+        settings = {} if context is None and self.only_at_head else self.settings
+        return import_command(words, self.derivation().table, context, settings)
 
     def sections_for(self, ranks: Mapping[str, Sequence[Devices]], gpus: Sequence[int]) -> dict[str, Any] | None:
-        from placetui.frameworks.slime.picture import sections_for
+        from placetui.frameworks.slime.template import sections_for
 
         return sections_for(ranks, gpus, self.settings)
 

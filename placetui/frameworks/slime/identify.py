@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from math import inf
 
 from placetui.frameworks.addresses import address_key
@@ -205,7 +205,7 @@ def _training(slots: _Slots, actors: Sequence[ActorSeen], plan: Plan | None, *, 
     planned = plan.components if plan is not None else {}
     critic = "critic" in planned if "actor" in planned else any(map(_overlap, by_slot.values()))
     for slot, here in sorted(by_slot.items()):
-        ordered = sorted(here, key=lambda one: (one.started or float("inf"), one.id))
+        ordered = sorted(here, key=lambda one: (one.started or inf, one.id))
         for place, actor in enumerate(ordered):
             told = actor.environment.get("ENABLE_ROUTING_REPLAY")
             second = place % 2 == 1 if told is None else told != "1"
@@ -226,7 +226,7 @@ def _overlap(actors: Sequence[ActorSeen]) -> bool:
     """Whether two lived in one bundle at the same time: then there is a critic."""
     if sum(not actor.is_dead for actor in actors) > 1:
         return True
-    spans = sorted((one.started, one.ended or (one.started if one.is_dead else float("inf"))) for one in actors)
+    spans = sorted((one.started, one.ended or (one.started if one.is_dead else inf)) for one in actors)
     return any(after[0] < before[1] for before, after in pairwise(spans) if after[0])
 
 
@@ -246,7 +246,7 @@ def _planned(plan: Plan | None) -> tuple[Mapping[int, int], Mapping[int, int], i
     component = plan.components.get("rollout") if plan is not None else None
     if plan is None or component is None or not component.world_size:
         return {}, {}, None
-    first = _first_slots(plan)
+    first = [0, *accumulate(node.gpus for node in plan.nodes)]
     starts = [first[one.cluster_node_rank] + one.devices[0] for one in component.placements]
     sizes = [len(one.devices) for one in component.placements]
     return dict(zip(starts, own_ranks(component), strict=True)), dict(zip(starts, sizes, strict=True)), len(starts)
@@ -258,10 +258,3 @@ def own_ranks(component: Component) -> list[int]:
     return [rank if number is None else number for rank, number in enumerate(numbers)] or list(
         range(component.world_size)
     )
-
-
-def _first_slots(plan: Plan) -> list[int]:
-    found = [0]
-    for node in plan.nodes:
-        found.append(found[-1] + node.gpus)
-    return found

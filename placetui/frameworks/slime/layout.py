@@ -14,6 +14,7 @@ from placetui.frameworks.slime.arguments import (
     SLIME_ARGUMENTS,
     Arguments,
     ArgumentTable,
+    listed,
     read_arguments,
     read_value,
     shown,
@@ -538,19 +539,13 @@ class Derivation:
 
     def _check_addresses(self) -> None:
         at = self._problems.at(self._args.path("rollout_external_engine_addrs"), component="rollout")
-        addresses = self._addresses()
+        addresses = listed(self._args["rollout_external_engine_addrs"])
         for address in addresses:
             if not _HTTP_ADDRESS.fullmatch(address.rstrip("/")):
                 hint = "write `HOST:PORT` for each engine, with brackets around IPv6"
                 at.error("slime_external_address", f"{shown(address)} is not the address of an engine", hint=hint)
         if not addresses and "rollout_external_engine_addrs" in self._args.written:
             at.error("slime_external_address", "there is no address of an engine", hint="write `HOST:PORT`")
-
-    def _addresses(self) -> list[str]:
-        given = self._args["rollout_external_engine_addrs"]
-        return (
-            given.split() if isinstance(given, str) else [str(one) for one in given] if isinstance(given, list) else []
-        )
 
     def _check_division(self, layout: SlimeLayout, rollout: int, engine: int, node: int) -> None:
         args = self._args

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 
 from placetui.frameworks.base import PlanOptions
 from placetui.frameworks.slime.arguments import SECTION, shown
 from placetui.frameworks.slime.defects import check_gpu_ids, warn_of_defects, warn_of_numa
-from placetui.frameworks.slime.environment import environment
 from placetui.frameworks.slime.layout import VERSIONS, Derivation, SlimeLayout, Version, read_layout
-from placetui.frameworks.slime.order import ordered_ids
+from placetui.frameworks.slime.slots import Slots
 from placetui.placement.config.reader import Reader, Unresolved
 from placetui.placement.config.settings import SECTION as SETTINGS
-from placetui.placement.placements import Placement, set_node_id
+from placetui.placement.environment import not_set_by_ray
+from placetui.placement.placements import Placement
 from placetui.placement.plan import Component, Plan, RankOfEngine, Rule, Service
 from placetui.placement.problems import Path, Problems
-from placetui.placement.topology import CLUSTER, Node, Topology
+from placetui.placement.topology import Node, Topology
 from placetui.placement.wording import count, listing, quoted
 
 ROLLOUT_MANAGER = "rollout manager"
@@ -26,13 +25,28 @@ ROLLOUT_MANAGER = "rollout manager"
 ROLLOUT_MANAGER_CPUS = 2.0
 """One for the manager, one for its lock; both outside the job's placement group."""
 
+TRAINING = ("actor", "critic")
+"""Components that train; the others are engines."""
+
+_NOT_SET_BY_RAY = (
+    "CUDA_VISIBLE_DEVICES",
+    "MUSA_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "ASCEND_RT_VISIBLE_DEVICES",
+    "HABANA_VISIBLE_MODULES",
+    "NEURON_RT_VISIBLE_CORES",
+    "TPU_VISIBLE_CHIPS",
+    "ONEAPI_DEVICE_SELECTOR",
+)
+"""Whatever the vendor: every process sees all devices of its node and chooses by id."""
+
 
 def plan_slime(
     reader: Reader,
     options: PlanOptions,
     problems: Problems,
-    framework: str = SECTION,
-    derivation: type[Derivation] = Derivation,
+    framework: str,
+    derivation: type[Derivation],
 ) -> Plan:
     """Every component on its slots; without a layout, only the nodes."""
     section = reader.get(SECTION, default=None)
@@ -92,66 +106,6 @@ def place(layout: SlimeLayout, nodes: Sequence[Node], problems: Problems) -> dic
         else:
             _check_gpus_per_node(layout, slots, problems)
     return components
-
-
-class Slots:
-    """The slots of a job on the nodes of a cluster: slot k is the k-th GPU over them."""
-
-    def __init__(self, nodes: Sequence[Node], wanted: int, *, by_text: bool = False) -> None:
-        self.nodes = nodes
-        self.ids = [ordered_ids(node.gpu_ids, by_text=by_text) or tuple(range(node.gpus)) for node in nodes]
-        """By node, the physical ids of its GPUs in the order of slots."""
-
-        self.available = sum(node.gpus for node in nodes)
-        self.node: list[int] = []
-        """Rank of each slot's node."""
-
-        self.gpu: list[int] = []
-        for rank, node in enumerate(nodes):
-            taken = min(node.gpus, wanted - len(self.node))
-            if taken <= 0 < node.gpus:
-                break
-            self.node += [rank] * taken
-            self.gpu += range(taken)
-
-    def gpu_id(self, slot: int) -> int | str:
-        """The physical id of a slot's GPU, as far as the topology tells."""
-        return self.ids[self.node[slot]][self.gpu[slot]]
-
-    def name(self, node: int) -> str:
-        return self.nodes[node].name or f"node{node}"
-
-    def place(self, processes: Iterable[range]) -> list[Placement]:
-        """Ranks on these slots, in order; none crosses nodes."""
-        placements: list[Placement] = []
-        by_node = groupby(processes, key=lambda owned: self.node[owned[0]])
-        for node_index, (node, on_node) in enumerate(by_node):
-            here = list(on_node)
-            name = self.name(node)
-            visible = [str(gpu) for gpu in range(self.nodes[node].gpus)]
-            for local_rank, owned in enumerate(here):
-                gpus = self.gpu[owned.start : owned.stop]
-                placement = Placement(
-                    rank=len(placements),
-                    cluster_node_rank=node,
-                    placement_node_rank=node_index,
-                    local_accelerator_rank=gpus[0],
-                    accelerator_type=self.nodes[node].accelerator_type,
-                    local_rank=local_rank,
-                    local_world_size=len(here),
-                    visible_accelerators=visible,
-                    isolate_accelerator=False,
-                    local_hardware_ranks=gpus,
-                    node_group_label=CLUSTER,
-                )
-                set_node_id(placement, name)
-                placements.append(placement)
-        return placements
-
-    def by_node(self, slots: range) -> Iterator[tuple[int, list[int]]]:
-        """Nodes of consecutive slots, each with the GPUs."""
-        for node, found in groupby(slots, key=self.node.__getitem__):
-            yield node, [self.gpu[slot] for slot in found]
 
 
 def _actor(layout: SlimeLayout, slots: Slots) -> Component:
@@ -246,6 +200,7 @@ def _rollout_reasons(layout: SlimeLayout) -> Iterator[str]:
 def _component(
     name: str, text: str, path: Path, placements: Sequence[Placement], reasons: Iterable[str], layout: SlimeLayout
 ) -> Component:
+    training = {"NCCL_CUMEM_ENABLE": "0", "NVTE_FP8_BLOCK_SCALING_FP32_SCALES": "1"} if name in TRAINING else {}
     return Component(
         name,
         Rule(text=text, path=path, keys=(name,)),
@@ -253,7 +208,7 @@ def _component(
         placements,
         units=layout.shares.get(name),
         reasons=tuple(reasons),
-        environment=environment(name),
+        environment=not_set_by_ray(_NOT_SET_BY_RAY) | {"RAY_USE_UVLOOP": "0"} | training,
     )
 
 

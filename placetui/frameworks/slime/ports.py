@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from placetui.frameworks.demand import PortDemand
-from placetui.frameworks.slime.arguments import SECTION, argument_name
+from placetui.frameworks.slime.arguments import SECTION, argument_name, listed
 from placetui.placement.config.reader import Reader
 
 _ENGINES, _ROUTER_HOST, _ROUTER_PORT = "rollout_external_engine_addrs", "sglang_router_ip", "sglang_router_port"
@@ -25,7 +25,7 @@ def fixed_ports(config: Reader) -> list[PortDemand]:
 
 
 def _addresses(given: Any) -> Iterator[tuple[str, int]]:
-    for one in given.split() if isinstance(given, str) else given if isinstance(given, list) else ():
-        host, _, port = str(one).removeprefix("http://").rstrip("/").rpartition(":")
+    for one in listed(given):
+        host, _, port = one.removeprefix("http://").rstrip("/").rpartition(":")
         if host and port.isdecimal() and int(port) < 65536:
             yield host.strip("[]"), int(port)
