@@ -33,6 +33,8 @@ _MOST_CHARACTERS = 1_000_000
 _MOST_ITEMS = 10_000
 _BLANKS = " \t\n"
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_NAMED = re.compile(r"[A-Za-z_]\w*=")
+_TILDE = re.compile(r"~(?:[a-z_][a-z0-9_-]*(?=/)|(?=[/:]|$))")
 _HOME = parse_word("$HOME", quoted=True).parts[0]
 _NUMBERS = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.(-?\d{1,6}))?")
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])")
@@ -145,29 +147,23 @@ class Expander:
         return made
 
     def _with_home(self, parts: Sequence[WordPart], *, assigned: bool = False) -> Iterator[WordPart]:
-        """Parts of a word in which `~` stands for a home directory."""
+        """Parts of a word in which `~` stands for a home directory, also behind `=` and `:` of an assignment."""
         for index, part in enumerate(parts):
-            if part.kind != "text" or part.quoted or "~" not in part.text:
+            if not _is_plain(part) or "~" not in part.text:
                 yield part
                 continue
-            last = index == len(parts) - 1
-            start = 0
-            mark = _NAME.match(part.text) if not assigned and not index else None
-            if mark and part.text[mark.end() :].startswith("="):
-                start, assigned = mark.end() + 1, True
-                yield replace(part, text=part.text[:start])
-            for number, one in enumerate(re.split("(:)", part.text[start:]) if assigned else [part.text]):
-                begins = bool(number) or bool(start) or not index
-                user, slash, rest = one.partition("/")
-                whole = bool(slash) or last or number < part.text.count(":", start) * 2
-                if begins and whole and user == "~":
-                    yield _HOME
-                    yield replace(part, text=slash + rest)
-                elif begins and slash and re.fullmatch(r"~[a-z_][a-z0-9_-]*", user):  # of a user that may exist
-                    yield WordPart("command", user, True)
-                    yield replace(part, text=slash + rest)
-                else:
-                    yield replace(part, text=one)
+            text, done = part.text, 0
+            named = None if index or assigned else _NAMED.match(text)
+            assigned = assigned or named is not None
+            for found in _TILDE.finditer(text):
+                start, end = found.span()
+                behind_sign = assigned and (text[:start].endswith(":") or (named and start == named.end()))
+                whole = text.startswith("/", end) or (assigned if end < len(text) else index == len(parts) - 1)
+                if whole and (behind_sign or not (start or index)):
+                    yield replace(part, text=text[done:start])
+                    yield _HOME if found[0] == "~" else WordPart("command", found[0], True)  # of a user that may exist
+                    done = end
+            yield replace(part, text=text[done:])
 
     def _separators(self) -> str | None:
         """The characters of IFS; None if they are not known."""
@@ -354,7 +350,7 @@ class Expander:
                 return None
             return [change(value) if len(kind) == 2 else change(value[:1]) + value[1:] for value in values]
         new = self.text(one.replacement)
-        if kind[0] not in "#%/" or isinstance(new, Unknown) or ("&" in new and "\\" in new):
+        if kind == "@" or isinstance(new, Unknown) or ("&" in new and "\\" in new):
             return None
         anchor = ""
         if kind == "/" and word.parts and word.parts[0].kind == "text" and not word.parts[0].quoted:
@@ -568,52 +564,49 @@ def _is_array(word: Word) -> bool:
 
 # Braces
 
-_Token: TypeAlias = str | WordPart
-"""A character that is not quoted, or a part of the word that is."""
+_PRIVATE = 0x100000
+"""Characters from here on stand for parts of a word that are quoted or expanded: braces in them mean nothing."""
+
+
+def _is_plain(part: WordPart) -> bool:
+    return part.kind == "text" and not part.quoted
 
 
 def with_braces(word: Word) -> list[Word]:
     """`{1..4}` and `{a,b}` make several words of one."""
-    if not any(part.kind == "text" and not part.quoted and "{" in part.text for part in word.parts):
+    if not any(_is_plain(part) and "{" in part.text for part in word.parts):
         return [word]
-    tokens: list[_Token] = []
-    for part in word.parts:
-        tokens += part.text if part.kind == "text" and not part.quoted else [part]
-    return [Word(_as_parts(one), word.line) for one in _braces(tokens, 0)]
+    text = "".join(part.text if _is_plain(part) else chr(_PRIVATE + index) for index, part in enumerate(word.parts))
+    return [Word(_as_parts(one, word.parts), word.line) for one in _braces(text)]
 
 
-def _braces(tokens: list[_Token], depth: int) -> list[list[_Token]]:
-    for start, token in enumerate(tokens):
-        if token != "{" or depth > 20:
-            continue
-        end, commas = _closing_brace(tokens, start)
+def _braces(text: str, depth: int = 0) -> list[str]:
+    for start, character in enumerate(text):
+        end, commas = _closing_brace(text, start) if character == "{" and depth <= 20 else (None, [])
         if end is None:
             continue
-        inside = tokens[start + 1 : end]
         if commas:
-            edges = [start, *commas, end]
-            items = [made for first, last in pairwise(edges) for made in _braces(tokens[first + 1 : last], depth + 1)]
-        elif all(isinstance(one, str) for one in inside):
-            items = [list(one) for one in _sequence("".join(one for one in inside if isinstance(one, str)))]
+            edges = pairwise([start, *commas, end])
+            items = [made for first, last in edges for made in _braces(text[first + 1 : last], depth + 1)]
         else:
-            items = []
+            items = _sequence(text[start + 1 : end])
         if items:
-            tails = _braces(tokens[end + 1 :], depth + 1)
+            tails = _braces(text[end + 1 :], depth + 1)
             if len(items) * len(tails) > _MOST_ITEMS:
                 raise ShellSyntaxError("the script makes more words than can be followed")
-            return [[*tokens[:start], *item, *tail] for item in items for tail in tails]
-    return [tokens]
+            return [text[:start] + item + tail for item in items for tail in tails]
+    return [text]
 
 
-def _closing_brace(tokens: Sequence[_Token], start: int) -> tuple[int | None, list[int]]:
+def _closing_brace(text: str, start: int) -> tuple[int | None, list[int]]:
     """Where a brace closes, and the commas in it."""
     depth = 0
     commas: list[int] = []
-    for index in range(start, len(tokens)):
-        depth += {"{": 1, "}": -1}.get(str(tokens[index]), 0) if isinstance(tokens[index], str) else 0
+    for index in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[index], 0)
         if not depth:
             return index, commas
-        if tokens[index] == "," and depth == 1:
+        if text[index] == "," and depth == 1:
             commas.append(index)
     return None, []
 
@@ -629,26 +622,20 @@ def _sequence(text: str) -> list[str]:
         sign = 1 if last >= first else -1
         return [f"{one:0{width}d}" for one in range(first, last + sign, step * sign)]
     if letters and letters[1].isupper() == letters[2].isupper():
-        codes = ord(letters[1]), ord(letters[2])
-        made = [chr(one) for one in range(min(codes), max(codes) + 1)]
-        return made if codes[0] <= codes[1] else made[::-1]
+        first, last = ord(letters[1]), ord(letters[2])
+        sign = 1 if last >= first else -1
+        return [chr(one) for one in range(first, last + sign, sign)]
     return []
 
 
-def _continues(part: WordPart, character: str) -> bool:
-    """Whether a character belongs to the part before it: text, or the name of a variable, as in `$X{1..3}`."""
-    name = part.kind == "variable" and re.fullmatch(r"\$[A-Za-z_]\w*", part.text)
-    return part.kind == "text" or bool(name and re.match(r"\w", character))
-
-
-def _as_parts(tokens: Iterable[_Token]) -> tuple[WordPart, ...]:
-    parts: list[WordPart] = []
-    for token in tokens:
-        if isinstance(token, WordPart):
-            parts.append(token)
-        elif parts and not parts[-1].quoted and _continues(parts[-1], token):
-            text = parts[-1].text + token
-            parts[-1:] = [replace(parts[-1], text=text)] if parts[-1].kind == "text" else parse_word(text).parts
+def _as_parts(text: str, parts: Sequence[WordPart]) -> tuple[WordPart, ...]:
+    made: list[WordPart] = []
+    for piece in re.findall(f"[{chr(_PRIVATE)}-\U0010ffff]|[^{chr(_PRIVATE)}-\U0010ffff]+", text):
+        index = ord(piece[0]) - _PRIVATE
+        if 0 <= index < len(parts):
+            made.append(parts[index])
+        elif made and not made[-1].quoted and re.fullmatch(r"\$[A-Za-z_]\w+", made[-1].text + piece[0]):
+            made[-1:] = parse_word(made[-1].text + piece).parts  # a longer name: `$X{1..3}`
         else:
-            parts.append(WordPart("text", token, False))
-    return tuple(parts)
+            made.append(WordPart("text", piece, False))
+    return tuple(made)

@@ -16,7 +16,7 @@ _SPECIAL_CHARACTERS = frozenset(" \t\r\n|&;()<>'\"\\$`")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _EQUALS = re.compile(r"(\+?)=")
 _PARAMETER = re.compile(r"([#!]?)(\w+|[@*#?$!-])")
-_SIGN = re.compile(r":?[-=+?]|##?|%%?|//?|\^\^?|,,?|[^}]")
+_SIGN = re.compile(r":?[-=+?]|##?|%%?|//?|\^\^?|,,?|:")
 _VARIABLE = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])")
 _BACKTICKS = re.compile(r"`(?:[^`\\]|\\.)*`", re.DOTALL)
 _FUNCTION = re.compile(r"([\w.:-]+)[ \t]*\([ \t]*\)")
@@ -81,7 +81,7 @@ class Parameter:
 
     index: str | None = None
     sign: str = ""
-    """What happens to the value: `:-`, `%%`, `/`, or `:` for a slice."""
+    """What happens to the value: `:-`, `%%`, `/`, `:` for a slice, `@` for what cannot be followed."""
 
     operand: Word = Word(())
     replacement: Word = Word(())
@@ -776,14 +776,14 @@ class Parser:
             end = self._closing(self.position, "[", "]")
             index = self.text[self.position + 1 : end - 1]
             self.position = end
-        sign = _SIGN.match(self.text, self.position)
-        self.position = sign.end() if sign else self.position
-        kind = sign[0] if sign else ""
+        found = _SIGN.match(self.text, self.position)
+        sign = found[0] if found else "" if self.text.startswith("}", self.position) else "@"
+        self.position += len(found[0]) if found else 0
         replacement = Word(())
-        if quoted and kind.lstrip(":") in ("-", "=", "+", "?") and kind != ":":
+        if quoted and sign[-1:] in ("-", "=", "+", "?"):
             operand = Word(tuple(self._double_quoted("}")))
         else:
-            operand = self._operand("/" if kind.startswith("/") else "")
+            operand = self._operand("/" if sign.startswith("/") else "")
             if self.text.startswith("/", self.position):
                 self.position += 1
                 replacement = self._operand()
@@ -791,7 +791,7 @@ class Parser:
                 self.position = start
                 self._fail(f"`{{` is not closed: {self.text[start - 2 : start + 38]!r}")
             self.position += 1
-        return Parameter(name, mark, index, kind, operand, replacement) if name else None
+        return Parameter(name, mark, index, sign, operand, replacement) if name else None
 
     def _operand(self, end: str = "") -> Word:
         """A word inside of `${ … }`, up to the brace that closes it or to an `end` that is not its first character."""
