@@ -162,8 +162,7 @@ class Test:
         if isinstance(one, Unknown) or isinstance(other, Unknown):
             return None
         if pattern:
-            found = self._shell.pattern(right)
-            same = None if found is None else found.matches(one)
+            same = self._shell.matches(one, right)
             return None if same is None else same is (sign != "!=")
         if sign in _NUMERIC:
             return self._compare(sign, one, other)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import NamedTuple
@@ -282,14 +282,11 @@ class _Evaluator:
 
     def _block(self, block: Block) -> bool | None:
         status: bool | None = True
-        if not block.subshell:
+        with self._subshell() if block.subshell else nullcontext():
             for node in block.body:
+                status = None  # of one that exits
                 status = self.run(node)
-            return status
-        statuses: list[bool | None] = [None]
-        with self._subshell():
-            statuses.append(self._block(replace(block, subshell=False)))
-        return statuses[-1]
+        return status
 
     def _pipeline(self, node: Pipeline) -> bool | None:
         if len(node.commands) == 1:
@@ -340,50 +337,28 @@ class _Evaluator:
         blockers = self._condition()
         if isinstance(word, Unknown):
             self.words.depends_on(word)
-        else:
-            decided = self._arms(node, word)
-            if decided is not None:
-                status: bool | None = True
-                for body in decided:
-                    status = self.run(body)
-                return status
+        elif (arms := self._arms(node, word)) is not None:
+            return self.run(Block(arms))
         branches: list[tuple[str, Node | None]] = [
-            (f"{word} is {' or '.join(one.source for one in patterns)}", self._with_next(node, index))
-            for index, (patterns, _, _) in enumerate(node.arms)
+            (f"{word} is {' or '.join(one.source for one in patterns)}", body) for patterns, body, _ in node.arms
         ]
         if not any(one.bare == "*" for patterns, _, _ in node.arms for one in patterns):
             branches.append(("otherwise", None))
         self._branches(branches, node.line, blockers())
         return None
 
-    @staticmethod
-    def _with_next(node: Case, index: int) -> Block:
-        """An arm with those that follow it behind `;&`."""
-        bodies: list[Node] = []
-        for _, body, sign in node.arms[index:]:
-            bodies.append(body)
-            if sign != ";&":
-                break
-        return Block(tuple(bodies))
-
-    def _arms(self, node: Case, word: str) -> list[Node] | None:
+    def _arms(self, node: Case, word: str) -> tuple[Node, ...] | None:
         """The arms that are followed; None if a pattern cannot be known."""
         found: list[Node] = []
-        falls = False
-        for patterns, body, sign in node.arms:
-            hits = [True if falls else self._matches(word, pattern) for pattern in patterns]
+        for patterns, body, continues in node.arms:
+            hits = [self.words.matches(word, pattern) for pattern in patterns]
             if True in hits and None not in hits[: hits.index(True)]:
                 found.append(body)
-                if sign in (";;", ""):
+                if not continues:
                     break
-                falls = sign == ";&"
             elif None in hits:
                 return None
-        return found
-
-    def _matches(self, word: str, pattern: Word) -> bool | None:
-        found = self.words.pattern(pattern)
-        return None if found is None else found.matches(word)
+        return tuple(found)
 
     # Loops
 
@@ -521,25 +496,29 @@ class _Evaluator:
             self._declare(node)
         if not node.words:
             return self._substituted
-        words = [self.words.text(one) for one in node.words] if node.words[0].bare == "let" else None
-        words = self.words.expand(node.words) if words is None else words
+        is_let = node.words[0].bare == "let"
+        words = [self.words.text(one) for one in node.words] if is_let else self.words.expand(node.words)
         if not words:
             return self._substituted
         own = {} if declares else {one.name: self._value(one) for one in node.assignments}
-        environment = {name: self.state.variables[name][0] for name in self.state.exported if self._has(name)}
+        held = {name: self.state.variables.get(name) for name in self.state.exported}
+        environment = {name: values[0] for name, values in held.items() if values}
         before = {name: self.state.variables.get(name) for name in own}
         with self._redirected(node.redirects):
             self.state.variables |= {name: [one] for name, one in own.items() if name not in self.words.fixed}
             status = self._start(words, node, {**environment, **own})
-        for name, values in before.items():
+        self._restore(before)
+        return status
+
+    def _restore(self, variables: Mapping[str, list[str] | None]) -> None:
+        """Give variables their earlier values; None: they were not set."""
+        for name, values in variables.items():
+            if name in self.words.fixed:
+                continue
             if values is None:
                 self.state.variables.pop(name, None)
             else:
                 self.state.variables[name] = values
-        return status
-
-    def _has(self, name: str) -> bool:
-        return bool(self.state.variables.get(name))
 
     def _value(self, one: Assignment) -> str:
         return self.words.text(one.value, assigned=True) if isinstance(one.value, Word) else ""
@@ -726,15 +705,14 @@ class _Evaluator:
     def _print(self, name: str, rest: list[str]) -> None:
         if self.state.output is None or name in _SILENT:
             return
-        text: str | None
         given = self.state.given
+        texts = [*rest, given or ""]
+        text: str | None
         if name == "pwd":
             text = None if self.state.folder is None else f"{self.state.folder}\n"
+        elif is_unknown(texts) or (given is None and name in ("cat", "wc", "tr", "cut")):
+            text = joined([*texts, Unknown(name)])
         else:
-            texts = [*rest, given or ""]
-            if is_unknown(texts) or (given is None and name in ("cat", "wc", "tr", "cut")):
-                self.state.output.append(joined([*texts, Unknown(name)]))
-                return
             text = printed(name, rest, given or "")
         self.state.output.append(Unknown(name) if text is None else text)
 
@@ -784,14 +762,10 @@ class _Evaluator:
         finally:
             self._calls -= 1
             self.state.parameters = parameters
-            for one, values in self._locals.pop().items():
+            own = self._locals.pop()
+            for one in own:
                 self.state.references.pop(one, None)
-                if one in self.words.fixed:
-                    continue
-                if values is None:
-                    self.state.variables.pop(one, None)
-                else:
-                    self.state.variables[one] = values
+            self._restore(own)
 
     def _until_return(self, body: Node, file: str) -> bool | None:
         """Follow a function or a file; branches that return early meet the others at its end."""

@@ -47,11 +47,15 @@ _OF_THE_SHELL = frozenset(
 """Variables that are set in every shell, to values that are not known here."""
 
 
+Mode: TypeAlias = Literal["quoted", "split"]
+"""How an expansion stands in its word."""
+
+
 class Piece(NamedTuple):
     """A part of a word, filled in."""
 
     text: str
-    mode: Literal["literal", "quoted", "split"]
+    mode: Literal["literal"] | Mode
     """Whether it is split at blanks; only what is not quoted can name files."""
 
 
@@ -190,7 +194,7 @@ class Expander:
 
     def _pieces(self, part: WordPart, *, operand: bool = False) -> Pieces:
         """What a part of a word stands for; text of an operand is split as well."""
-        mode: Literal["quoted", "split"] = "quoted" if part.quoted else "split"
+        mode: Mode = "quoted" if part.quoted else "split"
         if part.kind == "text":
             return [Piece(part.text, "literal" if mode == "split" and not operand else mode)]
         if part.kind == "command":
@@ -206,7 +210,7 @@ class Expander:
 
     # Parameters
 
-    def _parameter(self, one: Parameter, source: str, mode: Literal["quoted", "split"]) -> Pieces:
+    def _parameter(self, one: Parameter, source: str, mode: Mode) -> Pieces:
         """The value of `$X`, `${X}`, `${X:-8}`, `${X[@]}` and the like."""
         name = one.name
         every = one.index if one.index in ("@", "*") else name if name in ("@", "*") else ""
@@ -241,7 +245,7 @@ class Expander:
         unsure = held is None or is_unknown(held)
         return [Unknown(source, (name,))] if unsure else [str(one) for one in range(len(held or ()))]
 
-    def _spread(self, values: Sequence[str], sign: str, mode: Literal["quoted", "split"]) -> Pieces:
+    def _spread(self, values: Sequence[str], sign: str, mode: Mode) -> Pieces:
         """Several values, each a word of its own; or one word of all, for `"$*"`."""
         if sign == "*" and mode == "quoted":
             separators = self._separators()
@@ -308,9 +312,7 @@ class Expander:
         """A condition cannot be decided without knowing the value."""
         self.blockers += value.variables
 
-    def _substituted(
-        self, one: Parameter, source: str, every: str, values: list[str] | None, mode: Literal["quoted", "split"]
-    ) -> Pieces:
+    def _substituted(self, one: Parameter, source: str, every: str, values: list[str] | None, mode: Mode) -> Pieces:
         """`${X:-8}`, `${X:=8}`, `${X:+y}`, `${X%.*}` and their kin."""
         unknown = [value for value in values or () if isinstance(value, Unknown)]
         not_known: Pieces = [Piece(Unknown(source, (one.name,), unknown[0].reason if unknown else None), mode)]
@@ -320,7 +322,8 @@ class Expander:
                 return not_known
             missing = not values or (one.sign.startswith(":") and values == [""])
             if missing is (kind == "+"):
-                return self._spread(values or [""], every, mode) if not missing else self._nothing(every, mode)
+                nothing: Pieces = [] if every == "@" else [Piece("", mode)]
+                return nothing if missing else self._spread(values or [""], every, mode)
             return not_known if kind == "?" else self._default(one, mode)
         made: list[str] | None = None
         if values is not None and not unknown:
@@ -328,10 +331,7 @@ class Expander:
             made = self._sliced(held, one, every) if one.sign == ":" else self._changed(held, one)
         return not_known if made is None else self._spread(made, every, mode)
 
-    def _nothing(self, every: str, mode: Literal["quoted", "split"]) -> Pieces:
-        return [] if every == "@" else [Piece("", mode)]
-
-    def _default(self, one: Parameter, mode: Literal["quoted", "split"]) -> Pieces:
+    def _default(self, one: Parameter, mode: Mode) -> Pieces:
         if one.sign.endswith("="):
             value = self.text(one.operand)
             if one.index is not None:
@@ -380,6 +380,11 @@ class Expander:
         if any(not quoted and "\\" in text for text, quoted in pieces):
             return None
         return Pattern(pieces, ignore_case="nocasematch" in self.state.options)
+
+    def matches(self, text: str, word: Word) -> bool | None:
+        """Whether a word as a pattern matches all of a text; None if that is not known."""
+        pattern = self.pattern(word)
+        return None if pattern is None else pattern.matches(text)
 
     def _sliced(self, values: Sequence[str], one: Parameter, every: str) -> list[str] | None:
         """`${X:2:3}`: characters of a text, or elements of an array."""

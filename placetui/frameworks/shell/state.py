@@ -51,13 +51,13 @@ class ShellState:
     """`$?`; None while it is not known."""
 
     def copy(self) -> ShellState:
+        """Values and parameters are never changed in place, and need no copies of their own."""
         return replace(
             self,
-            variables={name: list(one) for name, one in self.variables.items()},
+            variables=dict(self.variables),
             tables={name: dict(one) for name, one in self.tables.items()},
             attributes=dict(self.attributes),
             references=dict(self.references),
-            parameters=None if self.parameters is None else list(self.parameters),
             functions=dict(self.functions),
             exported=dict(self.exported),
             files=dict(self.files),

@@ -168,8 +168,8 @@ class Case:
     """`case`: a word against patterns."""
 
     word: Word
-    arms: tuple[tuple[tuple[Word, ...], Block, str], ...]
-    """Patterns, commands, and the sign that ends them: with `;&` those of the next arm follow."""
+    arms: tuple[tuple[tuple[Word, ...], Block, bool], ...]
+    """Patterns, commands with those of the next arm behind `;&`, and whether `;;&` lets others match, too."""
 
     line: int
 
@@ -390,7 +390,12 @@ class Parser:
                 self._take_operator()
             self._skip_newlines()
         self._expect("esac")
-        return Case(word, tuple(arms), line)
+        made: list[tuple[tuple[Word, ...], Block, bool]] = []
+        for matched, commands, sign in reversed(arms):
+            falls = sign == ";&" and made
+            whole = Block((*commands.body, *made[0][1].body)) if falls else commands
+            made.insert(0, (matched, whole, made[0][2] if falls else sign == ";;&"))
+        return Case(word, tuple(made), line)
 
     def _for(self) -> Node:
         line = self.line

@@ -12,13 +12,7 @@ _MOST_NUMBERS = 1_000
 
 
 def printed(name: str, arguments: Sequence[str], given: str) -> str | None:
-    """The output of a program; None if that is not known.
-
-    Args:
-        name: of the program.
-        arguments: its own.
-        given: its standard input.
-    """
+    """The output of a program, `given` its standard input; None if that is not known."""
     program = _PROGRAMS.get(name)
     return None if program is None else program(list(arguments), given)
 
