@@ -8,14 +8,23 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn, TypeAlias
 
-_BLANK = " \t\r"
-_OPERATORS = ("&&", "||", ";;&", ";;", ";&", "|&", "|", ";", "&", "(", ")", "\n")
+_BLANKS = re.compile(r"(?:[ \t\r]|\\\r?\n|#[^\n]*)*")
+"""Also continued lines and comments."""
+
+_OPERATOR = re.compile(r"&&|\|\||;;&|;;|;&|\|&|[|;&()\n]")
+_LINE = re.compile(r"([^\n]*)\n?")
 _ENDS_WORD = frozenset(" \t\r\n|&;()<>")
 _REDIRECT = re.compile(r"\d*(?:&>>|&>|>>|>&|>\||<>|<<<|<<-|<<|<&|>|<)")
-_SPECIAL_CHARACTERS = frozenset(" \t\r\n|&;()<>'\"\\$`")
+_PLAIN = {end: re.compile(rf"(?s:.)[^ \t\r\n|&;()<>'\"\\$`{end}]*") for end in ("", "}", "/}")}
+"""Text of a word without quotes and expansions; inside of `${ … }`, also up to what ends an operand."""
+
+_PLAIN_QUOTED = {end: re.compile(rf"(?s:.)[^\"\\$`{end}]*") for end in ("", "}")}
+_SINGLE_QUOTED = re.compile(r"'([^']*)'")
+_DOUBLE_QUOTE = re.compile(r'\$?"')
+_BACKSLASH = re.compile(r"\\(?:\r?\n|(.?))", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _EQUALS = re.compile(r"(\+?)=")
-_PARAMETER = re.compile(r"([#!]?)(\w+|[@*#?$!-])")
+_PARAMETER = re.compile(r"((?:(?!#[}:])[#!])?)(\w+|[@*#?$!-])")
 _SIGN = re.compile(r":?[-=+?]|##?|%%?|//?|\^\^?|,,?|:")
 _VARIABLE = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])")
 _BACKTICKS = re.compile(r"`(?:[^`\\]|\\.)*`", re.DOTALL)
@@ -271,8 +280,7 @@ class Parser:
             if self.position >= len(self.text) or self._keyword(ends) or self._operator() in (")", ";;", ";&", ";;&"):
                 break
             found.append(self._and_or())
-            if self._operator() in (";", "&"):
-                self._take_operator()
+            self._accept(";", "&")
         self._nesting -= 1
         return Block(tuple(found))
 
@@ -281,9 +289,9 @@ class Parser:
         line, start = self.line, self.position
         first = self._pipeline()
         rest: list[tuple[str, Node, str]] = []
-        while (operator := self._operator()) in ("&&", "||"):
+        while self._operator() in ("&&", "||"):
             before = self.text[start : self.position].strip()
-            self._take_operator()
+            operator = self._accept("&&", "||")
             self._skip_newlines()
             rest.append((operator, self._pipeline(), before))
         return AndOr(first, tuple(rest), line) if rest else first
@@ -296,8 +304,7 @@ class Parser:
             if prefix == "time" and self._keyword(("-p",)):
                 self._word()
         commands = [self._command()]
-        while self._operator() in ("|", "|&"):
-            self._take_operator()
+        while self._accept("|", "|&"):
             self._skip_newlines()
             commands.append(self._command())
         return Pipeline(tuple(commands), negated) if negated or len(commands) > 1 else commands[0]
@@ -311,13 +318,13 @@ class Parser:
         return Redirected(compound, tuple(redirects)) if redirects else compound
 
     def _compound(self) -> Node | None:
-        if self.text.startswith("((", self.position):
+        if self._at("(("):
             line, start = self.line, self.position
             end = self._closing(start, "(", ")")
             if self.text.startswith("))", end - 2):
                 self.position = end
                 return Arithmetic(self.text[start + 2 : end - 2], line)
-        if self.text.startswith("(", self.position):
+        if self._at("("):
             self.position += 1
             body = self._list(())
             self._expect(")")
@@ -336,10 +343,9 @@ class Parser:
         keyword = self._keyword(tuple(readers))
         if keyword is not None:
             return readers[keyword]()
-        header = _FUNCTION.match(self.text, self.position)
+        header = self._take(_FUNCTION)
         if header is None:
             return None
-        self.position = header.end()
         self._skip_newlines()
         return Function(header[1], self._command())
 
@@ -377,17 +383,12 @@ class Parser:
         arms: list[tuple[tuple[Word, ...], Block, str]] = []
         self._skip_newlines()
         while not self._keyword(("esac",)):
-            if self._operator() == "(":
-                self._take_operator()
+            self._accept("(")
             patterns = [self._pattern()]
-            while self._operator() == "|":
-                self._take_operator()
+            while self._accept("|"):
                 patterns.append(self._pattern())
             self._expect(")")
-            body, sign = self._list(("esac",)), self._operator() or ""
-            arms.append((tuple(patterns), body, sign))
-            if sign in (";;", ";&", ";;&"):
-                self._take_operator()
+            arms.append((tuple(patterns), self._list(("esac",)), self._accept(";;", ";&", ";;&")))
             self._skip_newlines()
         self._expect("esac")
         made: list[tuple[tuple[Word, ...], Block, bool]] = []
@@ -401,7 +402,7 @@ class Parser:
         line = self.line
         self._expect("for")
         self._skip_blanks()
-        if self.text.startswith("((", self.position):
+        if self._at("(("):
             start = self.position
             self.position = self._closing(start, "(", ")")
             source = self.text[start : self.position]
@@ -426,8 +427,7 @@ class Parser:
         return While(condition, self._do(), source, line, until)
 
     def _do(self) -> Block:
-        if self._operator() == ";":
-            self._take_operator()
+        self._accept(";")
         self._skip_newlines()
         self._expect("do")
         body = self._list(("done",))
@@ -437,8 +437,7 @@ class Parser:
     def _function(self) -> Function:
         self._word()
         name = self._word().source
-        if self._operator() == "(":
-            self._take_operator()
+        if self._accept("("):
             self._expect(")")
         self._skip_newlines()
         return Function(name, self._command())
@@ -469,11 +468,9 @@ class Parser:
         while not words or words[-1].bare != "]]":
             self._skip_newlines()
             sign = words[-1].bare if words else None
-            found = _CONDITIONAL_OPERATOR.match(self.text, self.position)
             if sign in ("=", "==", "!=", "=~") and self._rest():
                 words.append(self._pattern(expression=sign == "=~"))
-            elif found:
-                self.position = found.end()
+            elif found := self._take(_CONDITIONAL_OPERATOR):
                 words.append(Word((WordPart("text", found[0], False),)))
             elif self._at_word():
                 words.append(self._word())
@@ -498,7 +495,7 @@ class Parser:
             return None
         self.position = found.end()
         value: Word | tuple[Word, ...]
-        if self.text.startswith("(", self.position):
+        if self._at("("):
             self.position += 1
             elements: list[Word] = []
             self._skip_newlines()
@@ -516,7 +513,7 @@ class Parser:
         while True:
             self._skip_blanks()
             found = _REDIRECT.match(self.text, self.position)
-            if found is None or self.text.startswith(("<(", ">("), self.position):
+            if found is None or self._at("<(", ">("):
                 return redirects
             self.position = found.end()
             self._skip_blanks()
@@ -538,52 +535,50 @@ class Parser:
     def _rest(self) -> bool:
         return self.position < len(self.text)
 
+    def _at(self, *texts: str) -> bool:
+        return self.text.startswith(texts, self.position)
+
+    def _take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Read what a pattern matches here."""
+        found = pattern.match(self.text, self.position)
+        if found is not None:
+            self.position = found.end()
+        return found
+
     def _skip_blanks(self) -> None:
-        """Pass over blanks, continued lines and comments."""
-        while self._rest():
-            if self.text[self.position] in _BLANK:
-                self.position += 1
-            elif self.text.startswith(("\\\n", "\\\r\n"), self.position):
-                self.position = self.text.index("\n", self.position) + 1
-            elif self.text[self.position] == "#":
-                newline = self.text.find("\n", self.position)
-                self.position = len(self.text) if newline < 0 else newline
-            else:
-                return
+        self._take(_BLANKS)
 
     def _skip_newlines(self) -> None:
-        self._skip_blanks()
-        while self.text.startswith("\n", self.position):
-            self._take_operator()
-            self._skip_blanks()
+        while self._accept("\n"):
+            pass
 
-    def _operator(self) -> str | None:
+    def _operator(self) -> str:
+        """The operator that comes next, which is not read yet."""
         self._skip_blanks()
-        return next((one for one in _OPERATORS if self.text.startswith(one, self.position)), None)
+        found = _OPERATOR.match(self.text, self.position)
+        return found[0] if found else ""
 
-    def _take_operator(self) -> None:
-        operator = self._operator() or ""
+    def _accept(self, *operators: str) -> str:
+        """Read the next operator if it is one of these; here-documents follow after the line."""
+        operator = self._operator()
+        if operator not in operators:
+            return ""
         self.position += len(operator)
         if operator == "\n":
             for document in self._documents:
                 self._read_document(document)
             self._documents.clear()
+        return operator
 
     def _read_document(self, document: Redirect) -> None:
-        end = document.target.source
-        tabs = document.operator == "<<-"
-        lines: list[str] = []
-        while self._rest():
-            newline = self.text.find("\n", self.position)
-            stop = len(self.text) if newline < 0 else newline
-            line = self.text[self.position : stop].removesuffix("\r")
-            line = line.lstrip("\t") if tabs else line
-            self.position = min(stop + 1, len(self.text))
-            if line == end:
+        body = ""
+        while self._rest() and (found := self._take(_LINE)):
+            line = found[1].removesuffix("\r")
+            line = line.lstrip("\t") if document.operator == "<<-" else line
+            if line == document.target.source:
                 break
-            lines.append(f"{line}\n")
+            body += f"{line}\n"
         literal = any(part.quoted for part in document.target.parts)
-        body = "".join(lines)
         document.body = Word((WordPart("text", body, True),)) if literal else _document_word(body)
 
     def _keyword(self, words: tuple[str, ...]) -> str | None:
@@ -591,15 +586,13 @@ class Parser:
         self._skip_blanks()
         for word in words:
             end = self.position + len(word)
-            if self.text.startswith(word, self.position) and (
-                end == len(self.text) or self.text[end] in " \t\r\n;&|()<>"
-            ):
+            if self._at(word) and self.text[end : end + 1] in " \t\r\n;&|()<>":
                 return word
         return None
 
     def _expect(self, token: str) -> None:
         self._skip_newlines()
-        if not self.text.startswith(token, self.position):
+        if not self._at(token):
             self._fail(f"`{token}` is missing")
         self.position += len(token)
 
@@ -610,7 +603,7 @@ class Parser:
 
     def _at_word(self) -> bool:
         self._skip_blanks()
-        if self.text.startswith(("<(", ">("), self.position):
+        if self._at("<(", ">("):
             return True
         return self._rest() and self.text[self.position] not in "\n|&;()<>"
 
@@ -645,83 +638,60 @@ class Parser:
         word = self._parts(ends, line)
         return word if self.position > start else self._fail("a pattern is missing")
 
-    def _parts(self, ends: Callable[[], bool], line: int = 0, special: str = "") -> Word:
-        """A word up to where it ends; `special` are further characters at which it may."""
+    def _parts(self, ends: Callable[[], bool], line: int = 0, end: Literal["", "}", "/}"] = "") -> Word:
+        """A word up to where it ends; `end` are further characters at which it may."""
         parts: list[WordPart] = []
         text = self.text
-        stops = _SPECIAL_CHARACTERS.union(special)
-        if text.startswith(("<(", ">("), self.position):
+        if self._at("<(", ">("):
             start = self.position
             self._substitution(start + 2)
             parts.append(WordPart("command", text[start : self.position], False))
         while self._rest() and not ends():
-            character = text[self.position]
-            if character == "'":
-                close = text.find("'", self.position + 1)
-                if close < 0:
-                    self._fail(f"a single quote is not closed: {text[self.position : self.position + 40]!r}")
-                parts.append(WordPart("text", text[self.position + 1 : close], True))
-                self.position = close + 1
-            elif text.startswith("$'", self.position):
-                parts.append(self._with_escapes())
-            elif character == '"' or text.startswith('$"', self.position):
-                self.position += 1 if character == '"' else 2
+            start = self.position
+            if text[start] == "'":
+                quoted = self._take(_SINGLE_QUOTED)
+                quoted = quoted or self._fail(f"a single quote is not closed: {text[start : start + 40]!r}")
+                parts.append(WordPart("text", quoted[1], True))
+            elif found := self._take(_WITH_ESCAPES):
+                parts.append(WordPart("text", _ESCAPE.sub(_unescaped, found[1]), True))
+            elif self._take(_DOUBLE_QUOTE):
                 parts += self._double_quoted('"')
-            elif character == "\\":
-                parts += self._escaped()
-            elif character in "$`" and (expansion := self._expansion(False)):
+            elif found := self._take(_BACKSLASH):
+                parts += [] if found[1] is None else [WordPart("text", found[1] or "\\", True)]
+            elif text[start] in "$`" and (expansion := self._expansion(False)):
                 parts.append(expansion)
             else:
-                start = self.position
-                self.position += 1
-                while self._rest() and text[self.position] not in stops:
-                    self.position += 1
+                self._take(_PLAIN[end])
                 parts.append(WordPart("text", text[start : self.position], False))
         return Word(tuple(parts), line)
 
-    def _with_escapes(self) -> WordPart:
-        """Text with escapes, such as a line break."""
-        found = _WITH_ESCAPES.match(self.text, self.position) or self._fail("a single quote is not closed")
-        self.position = found.end()
-        return WordPart("text", _ESCAPE.sub(_unescaped, found[1]), True)
-
-    def _escaped(self) -> list[WordPart]:
-        if self.text.startswith(("\\\n", "\\\r\n"), self.position):
-            self.position = self.text.index("\n", self.position) + 1
-            return []
-        self.position += 2
-        return [WordPart("text", self.text[self.position - 1 : self.position] or "\\", True)]
-
-    def _double_quoted(self, end: str) -> list[WordPart]:
+    def _double_quoted(self, end: Literal['"', "}", ""]) -> list[WordPart]:
         """What stands between double quotes, up to a brace or to the end of the text; expansions in it stay."""
-        special = '"\\$`}' if end == "}" else '"\\$`'
+        brace: Literal["}", ""] = "}" if end == "}" else ""
         parts: list[WordPart] = []
-        start = self.position
+        begin = self.position
         text = self.text
         while self._rest():
-            character = text[self.position]
-            if character == end:
+            start = self.position
+            if text[start] == end:
                 self.position += 1
                 return parts or [WordPart("text", "", True)]
-            if character == "\\" and self.position + 1 < len(text):
-                following = text[self.position + 1]
-                escaped = "" if following == "\n" else following if following in special else f"\\{following}"
-                parts.append(WordPart("text", escaped, True))
+            if text[start] == "\\" and start + 1 < len(text):
+                following = text[start + 1]
+                escaped = following if following in f'"\\$`{brace}' else f"\\{following}"
+                parts.append(WordPart("text", "" if following == "\n" else escaped, True))
                 self.position += 2
-            elif character in "$`" and (expansion := self._expansion(True)):
+            elif text[start] in "$`" and (expansion := self._expansion(True)):
                 parts.append(expansion)
-            elif character == '"' and end == "}":  # quotes between quotes only vanish
+            elif text[start] == '"' and brace:  # quotes between quotes only vanish
                 self.position += 1
                 parts += self._double_quoted('"')
             else:
-                begin = self.position
-                self.position += 1
-                while self._rest() and text[self.position] not in special:
-                    self.position += 1
-                parts.append(WordPart("text", text[begin : self.position], True))
+                self._take(_PLAIN_QUOTED[brace])
+                parts.append(WordPart("text", text[start : self.position], True))
         if end:
-            opened = "a double quote" if end == '"' else "`{`"
-            self._fail(f"{opened} is not closed: {text[start - 1 : start + 39]!r}")
+            opened = "`{`" if brace else "a double quote"
+            self._fail(f"{opened} is not closed: {text[begin - 1 : begin + 39]!r}")
         return parts
 
     def _expansion(self, quoted: bool) -> WordPart | None:
@@ -740,19 +710,15 @@ class Parser:
             return WordPart("command", text[start : self.position], quoted, body=body)
         if text[start] == "`":
             return self._backticks(quoted)
-        found = _VARIABLE.match(text, start)
-        if found is None:
-            return None
-        self.position = found.end()
-        return WordPart("variable", found[0], quoted, Parameter(found[0][1:]))
+        found = self._take(_VARIABLE)
+        return WordPart("variable", found[0], quoted, Parameter(found[0][1:])) if found else None
 
     def _backticks(self, quoted: bool) -> WordPart:
-        found = _BACKTICKS.match(self.text, self.position) or self._fail("a backtick is not closed")
+        found = self._take(_BACKTICKS) or self._fail("a backtick is not closed")
         inner = re.sub(r"\\([`\\$\"])" if quoted else r"\\([`\\$])", r"\1", found[0][1:-1])
         body = None
         with suppress(ShellSyntaxError):  # it is an error only when it is followed
             body = Parser(inner, _nesting=self._nesting + 1).script()
-        self.position = found.end()
         return WordPart("command", f"`{inner}`", quoted, body=body)
 
     def _substitution(self, start: int) -> Block | None:
@@ -771,42 +737,33 @@ class Parser:
         """What stands in `${ … }`: a plain `{` inside opens nothing."""
         self.position += 2
         start = self.position
-        found = _PARAMETER.match(self.text, start)
+        found = self._take(_PARAMETER)
         mark, name = found.groups() if found else ("", "")
-        if self.text.startswith(("#}", "#:"), start):
-            mark, name = "", "#"
-        self.position += len(mark + name)
         index = None
-        if name and self.text.startswith("[", self.position):
+        if name and self._at("["):
             end = self._closing(self.position, "[", "]")
             index = self.text[self.position + 1 : end - 1]
             self.position = end
-        found = _SIGN.match(self.text, self.position)
-        sign = found[0] if found else "" if self.text.startswith("}", self.position) else "@"
-        self.position += len(found[0]) if found else 0
+        found = self._take(_SIGN)
+        sign = found[0] if found else "" if self._at("}") else "@"
         replacement = Word(())
         if quoted and sign[-1:] in ("-", "=", "+", "?"):
             operand = Word(tuple(self._double_quoted("}")))
         else:
-            operand = self._operand("/" if sign.startswith("/") else "")
-            if self.text.startswith("/", self.position):
+            operand = self._operand("/}" if sign.startswith("/") else "}")
+            if self._at("/"):
                 self.position += 1
-                replacement = self._operand()
-            if not self.text.startswith("}", self.position):
+                replacement = self._operand("}")
+            if not self._at("}"):
                 self.position = start
                 self._fail(f"`{{` is not closed: {self.text[start - 2 : start + 38]!r}")
             self.position += 1
         return Parameter(name, mark, index, sign, operand, replacement) if name else None
 
-    def _operand(self, end: str = "") -> Word:
-        """A word inside of `${ … }`, up to the brace that closes it or to an `end` that is not its first character."""
+    def _operand(self, end: Literal["}", "/}"]) -> Word:
+        """A word inside of `${ … }`, up to what ends it; a slash at its beginning does not."""
         start = self.position
-
-        def ends() -> bool:
-            character = self.text[self.position]
-            return character == "}" or (character == end and self.position > start)
-
-        return self._parts(ends, special=f"{end}}}")
+        return self._parts(lambda: self.text[self.position] in end[-1 if self.position == start else 0 :], end=end)
 
     def _closing(self, position: int, opens: str, closes: str) -> int:
         """The place after the bracket that closes the one at `position`, quotes passed over."""
