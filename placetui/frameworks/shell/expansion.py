@@ -94,36 +94,34 @@ class Expander:
 
     def text(self, word: Word, *, assigned: bool = False) -> str:
         """A word as one text: nothing is split."""
-        pieces: list[str] = []
-        origins: list[Origin] = []
-        outer, self._word_line = self._word_line, word.line or self._word_line
-        for part in self._with_home(word.parts, assigned=assigned):
-            found = self._pieces(part)
-            origins += self._origins(part, found)
-            pieces += [" " if one is None else one.text for one in found]
-        self._word_line = outer
-        return placed(self._checked([joined(pieces)])[0], self.place(word.line or self._word_line), origins)
+        pieces, origins, place = self._filled(word, assigned=assigned)
+        made = joined([" " if piece is None else piece.text for piece in pieces])
+        return placed(self._checked([made])[0], place, origins)
 
     def expand(self, words: Iterable[Word]) -> list[str]:
         """Words as a command gets them."""
         found: list[str] = []
         for word in (one for each in words for one in with_braces(each)):
-            outer, self._word_line = self._word_line, word.line or self._word_line
-            place = self.place(self._word_line)
-            fields = _Fields(self._separators())
-            origins: list[Origin] = []
-            for part in self._with_home(word.parts):
-                pieces = self._pieces(part)
-                origins += self._origins(part, pieces)
-                for piece in pieces:
-                    fields.add(piece)
-            self._word_line = outer
-            for texts, names_files in fields.made():
+            pieces, origins, place = self._filled(word)
+            for texts, names_files in _Fields(self._separators()).of(pieces):
                 # A whole element of an array keeps its own place.
                 kept = len(texts) == 1 and _is_array(word) and isinstance(texts[0], Traced) and texts[0].place.line
                 made = texts[0] if kept else placed(joined(texts), place, origins)
                 found.append(Unknown(made, (), None, place, origins) if names_files else made)
         return self._checked(found)
+
+    def _filled(self, word: Word, *, assigned: bool = False) -> tuple[Pieces, list[Origin], ScriptLine]:
+        """The pieces of a word, the variables in them, and where it stands."""
+        outer, self._word_line = self._word_line, word.line or self._word_line
+        place = self.place(self._word_line)
+        pieces: Pieces = []
+        origins: list[Origin] = []
+        for part in self._with_home(word.parts, assigned=assigned):
+            found = self._pieces(part)
+            origins += self._origins(part, found)
+            pieces += found
+        self._word_line = outer
+        return pieces, origins, place
 
     def place(self, line: int) -> ScriptLine:
         return ScriptLine(self.file, self.inline_at or line)
@@ -504,23 +502,25 @@ class _Fields:
         self._texts: list[str] | None = None
         self._names_files = False
 
-    def add(self, piece: Piece | None) -> None:
-        if piece is None:
-            self._end()
-        elif piece.mode != "split":
-            self._append(piece.text, names_files=piece.mode == "literal")
-        elif isinstance(piece.text, Unknown) or self._separators is None:
-            self._append(piece.text if isinstance(piece.text, Unknown) else Unknown(piece.text, ("IFS",)))
-        elif not self._separators:
-            if piece.text:
+    def of(self, pieces: Pieces) -> list[tuple[list[str], bool]]:
+        """Texts of each word, and whether it is a pattern for names of files."""
+        for piece in pieces:
+            if piece is None:
+                self._end()
+            elif piece.mode != "split":
+                self._append(piece.text, names_files=piece.mode == "literal")
+            elif isinstance(piece.text, Unknown) or self._separators is None:
+                self._append(piece.text if isinstance(piece.text, Unknown) else Unknown(piece.text, ("IFS",)))
+            elif self._separators:
+                self._split(piece.text, _delimiter(self._separators))
+            elif piece.text:
                 self._append(piece.text, names_files=True)
-        else:
-            self._split(piece.text)
+        self._end()
+        return self._done
 
-    def _split(self, text: str) -> None:
-        assert self._separators
+    def _split(self, text: str, delimiter: re.Pattern[str]) -> None:
         end = 0
-        for found in _delimiter(self._separators).finditer(text):
+        for found in delimiter.finditer(text):
             if text[end : found.start()]:
                 self._append(text[end : found.start()], names_files=True)
             if found[0].strip(_BLANKS) and self._texts is None:
@@ -538,11 +538,6 @@ class _Fields:
         if self._texts is not None:
             self._done.append((self._texts, self._names_files))
         self._texts, self._names_files = None, False
-
-    def made(self) -> list[tuple[list[str], bool]]:
-        """Texts of each word, and whether it is a pattern for names of files."""
-        self._end()
-        return self._done
 
 
 def _delimiter(separators: str) -> re.Pattern[str]:
