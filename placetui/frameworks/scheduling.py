@@ -14,7 +14,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Literal, TypeAlias
 
 from placetui.frameworks.demand import ActorDemand, BundleDemand, GroupDemand, Strategy
@@ -226,23 +225,18 @@ class _Problem:
         self.fits_labels = list(zip(*columns, strict=True)) if columns else [()] * len(nodes)
         self.totals = [tuple(node.total.get(name, 0) for name in self.resources) for node in nodes]
         self.parted = [at for at, name in enumerate(self.resources) if self._is_parted(name, shapes)]
-        self.pool: _Pool = {}
-        classes: dict[object, int] = {}
-        self.members: list[list[int]] = []
-        self.group_of: list[int] = []
+        alike: dict[tuple[Amounts, tuple[Amounts, ...], tuple[bool, ...]], list[int]] = {}
         for number, node in enumerate(nodes):
             free = tuple(node.free.get(name, 0) for name in self.resources)
             devices = tuple(tuple(sorted(node.devices(self.resources[at]))) for at in self.parted)
-            key = (free, devices, self.fits_labels[number])
-            group = classes.setdefault(key, len(classes))
-            if group == len(self.members):
-                self.members.append([])
-            self.members[group].append(number)
-            self.group_of.append(group)
-            self.pool.setdefault(_Kind(group, free, devices), []).append(number)
-        for numbers in self.pool.values():
-            numbers.reverse()
-        self.labels_of = [self.fits_labels[numbers[0]] for numbers in self.members]
+            alike.setdefault((free, devices, self.fits_labels[number]), []).append(number)
+        self.members = list(alike.values())
+        self.group_of = {number: group for group, numbers in enumerate(self.members) for number in numbers}
+        self.labels_of = [labels for _, _, labels in alike]
+        self.pool: _Pool = {
+            _Kind(group, free, devices): numbers[::-1]
+            for group, ((free, devices, _), numbers) in enumerate(alike.items())
+        }
 
     def _is_parted(self, name: str, shapes: Sequence[BundleDemand | ActorDemand]) -> bool:
         if name not in UNIT_INSTANCES:
@@ -407,25 +401,22 @@ class _Path:
         of_bundle = [shape for shape, one in zip(shapes, group.bundles, strict=True) for _ in range(one.count)]
         if not of_bundle:
             return _Outcome(True)
-        needs = [
-            {name: units(amount) for name, amount in one.resources.items()}
-            for one in group.bundles
-            for _ in range(one.count)
-        ]
+        asked = [({name: units(amount) for name, amount in one.resources.items()}, one.count) for one in group.bundles]
+        needs = [need for need, number in asked for _ in range(number)]
         if not self._feasible(group.strategy, shapes, of_bundle):
             return _Outcome(False, infeasible=True)
         pool = {kind: list(numbers) for kind, numbers in self._pool.items()}
-        placers: Mapping[Strategy, Callable[[_Pool, Sequence[_Shape], Sequence[int]], list[int] | None]] = {
-            "PACK": self._pack,
-            "SPREAD": partial(self._spread, reuse=True),
-            "STRICT_PACK": self._strict_pack,
-            "STRICT_SPREAD": partial(self._spread, reuse=False),
-        }
-        custom = sorted({name for need in needs for name in need} - _PREDEFINED)
-        if len(custom) > 1 and group.strategy != "STRICT_PACK" and self._decide(2):
-            custom.reverse()
-        order = [0] if group.strategy == "STRICT_PACK" else sorted_bundles(needs, custom)
-        placed = placers[group.strategy](pool, of_bundle, order)
+        if group.strategy == "STRICT_PACK":
+            placed = self._strict_pack(pool, of_bundle)
+        else:
+            custom = sorted({name for need in needs for name in need} - _PREDEFINED)
+            if len(custom) > 1 and self._decide(2):
+                custom.reverse()
+            order = sorted_bundles(needs, custom)
+            if group.strategy == "PACK":
+                placed = self._pack(pool, of_bundle, order)
+            else:
+                placed = self._spread(pool, of_bundle, order, reuse=group.strategy == "SPREAD")
         if placed is None:
             return _Outcome(False)
         self._pool = pool
@@ -532,7 +523,7 @@ class _Path:
             pool.setdefault(kind, []).extend(numbers)
         return placed
 
-    def _strict_pack(self, pool: _Pool, of_bundle: Sequence[_Shape], order: Sequence[int]) -> list[int] | None:
+    def _strict_pack(self, pool: _Pool, of_bundle: Sequence[_Shape]) -> list[int] | None:
         total = _total(of_bundle)
         kind = self._best(pool, total, {shape.selector for shape in of_bundle})
         if kind is None:

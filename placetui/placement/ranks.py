@@ -189,24 +189,17 @@ def parse_rule(text: str, total: int | None, describe: Describe = _nothing, noun
 
 def _parse_resources(left: tuple[str, Span], total: int | None, describe: Describe, noun: str, segment: Span) -> range:
     text, span = left
-    if text.strip().lower() == "all":
-        if total is None:
-            return range(1)
-        if total == 0:
-            raise RankError(
-                "no_resource_ranks",
-                f"`all` matches no {noun}",
-                f"{describe() or 'there are none'}: {_NO_DEVICES_HINT}",
-                span,
-            )
-        return range(total)
     if not text.strip():
-        raise RankError(
-            "no_resource_ranks", f"there is no {noun} before the colon", "write for example `0-3:0-7`", segment
-        )
+        hint = "write for example `0-3:0-7`"
+        raise RankError("no_resource_ranks", f"there is no {noun} before the colon", hint, segment)
+    every = text.strip().lower() == "all"
     if total == 0:
         hint = f"{describe() or 'there are none'}: {_NO_DEVICES_HINT}"
+        if every:
+            raise RankError("no_resource_ranks", f"`all` matches no {noun}", hint, span)
         raise RankError("resource_out_of_range", f"{noun} {shorten(text.strip())} does not exist", hint, span)
+    if every:
+        return range(1 if total is None else total)
     rules = _Rules(noun, "resource_range_reversed", "resource_out_of_range")
     if total is None:
         return _parse_piece(text, rules, (0, MOST_RESOURCES), span)

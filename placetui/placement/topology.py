@@ -148,7 +148,7 @@ class Topology:
         self.nodes = self._ranked(nodes)
         self.given_names = tuple(node.name for node in nodes)
         """What `Placement.node_id` says of each node, where it says more than its rank."""
-        self._numberings: dict[tuple[str, ...], Numbering] = {}
+        self._numberings: dict[tuple[tuple[str, ...], bool], Numbering] = {}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Topology):
@@ -229,7 +229,7 @@ class Topology:
 
     def numbering(self, labels: tuple[str, ...], *, by_node: bool = False) -> Numbering:
         """How the devices of these groups are numbered; with `by_node`, their nodes."""
-        key = ("#nodes", *labels) if by_node else labels
+        key = labels, by_node
         found = self._numberings.get(key)
         if found is None:
             found = self._number(labels, by_node)

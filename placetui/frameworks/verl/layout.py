@@ -190,12 +190,9 @@ def _shape(asked: NodesAsked) -> str:
 
 
 def _hybrid(job: VerlJob, pool: int) -> list[RankInPool]:
-    size = size_of(job)
-    servers = _servers(job)
-    found = []
-    for replica in range(replicas_in(job.training.total, size)):
-        found += list(_replica(pool, replica, replica * size, servers, None))
-    return found
+    size, servers = size_of(job), _servers(job)
+    replicas = range(replicas_in(job.training.total, size))
+    return [rank for number in replicas for rank in _replica(pool, number, number * size, servers, None)]
 
 
 def _servers(job: VerlJob) -> tuple[tuple[int, str], ...]:

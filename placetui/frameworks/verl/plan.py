@@ -124,9 +124,7 @@ class _Cluster:
             if pool.requested
             for index, size in enumerate(pool.sizes)
         ]
-        self._taken = [[node.gpus_in_use, self._held_cpus(node)] for node in nodes]
-        resources = [self._resources(rank) for rank in range(len(nodes))]
-        self.scheduled = self._schedule(resources)
+        self.scheduled = self._schedule()
         self.bundles = self._bundles()
         self.fixed = self._fixed()
 
@@ -148,7 +146,7 @@ class _Cluster:
         free = {self.job.resource: units(node.gpus - node.gpus_in_use)}
         if self.knows_cpus:
             total["CPU"] = units(node.cpus or 0)
-            free["CPU"] = max(0, units((node.cpus or 0) - self._taken[rank][1]))
+            free["CPU"] = max(0, units((node.cpus or 0) - self._held_cpus(node)))
         owner = self._owners[rank] if self._owners else None
         return NodeResources(str(rank), total, free, {} if owner is None else {"pool": str(owner)})
 
@@ -159,8 +157,9 @@ class _Cluster:
         labels = {"pool": str(pool.asked)} if self._owners else {}
         return GroupDemand(name, pool.strategy, (BundleDemand(resources, size, labels),))
 
-    def _schedule(self, resources: Sequence[NodeResources]) -> list[Scheduled]:
+    def _schedule(self) -> list[Scheduled]:
         pools = self.layout.pools
+        resources = [self._resources(rank) for rank in range(len(self.nodes))]
         return schedule(resources, [self._demand(pools[pool], size, name) for pool, size, name in self._requests])
 
     @property
