@@ -7,13 +7,4 @@ from placetui.document.planning import PlanRequest, load, plan_document
 from placetui.document.report import DocumentError
 from placetui.document.storage.files import FileText, read_text
 
-__all__ = [
-    "Document",
-    "DocumentError",
-    "FileText",
-    "PlanRequest",
-    "load",
-    "plan_document",
-    "read_mapping",
-    "read_text",
-]
+__all__ = ["Document", "DocumentError", "FileText", "PlanRequest", "load", "plan_document", "read_mapping", "read_text"]

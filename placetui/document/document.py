@@ -68,11 +68,7 @@ class Document:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Document:
-        """Read a file.
-
-        Raises:
-            DocumentError: it cannot be read as text.
-        """
+        """Read a file; `DocumentError` if that is not text."""
         file = read_text(path)
         return cls(file.text, file.source, file.bom)
 
@@ -130,7 +126,6 @@ class Document:
         return replace(problem, file=problem.file or self.source, line=line, column=column)
 
     def place_at(self, problem: Problem, index: int) -> Problem:
-        """The problem at a character of the text."""
         line, column = self._lines.place(index)
         return replace(problem, file=self.source, line=line, column=column)
 
@@ -147,7 +142,6 @@ class Document:
         return None if written is None else (written.content, written.end)
 
     def raw(self, path: Path) -> str | None:
-        """The text of a value as it is written."""
         span = self.span(path)
         return None if span is None else self.text[slice(*span)]
 
@@ -221,16 +215,9 @@ class _Sections(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._top)
 
-    def __repr__(self) -> str:
-        return f"<{len(self)} sections: {', '.join(self)}>"
-
 
 def read_mapping(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """All of a small YAML file as plain values.
-
-    Raises:
-        DocumentError: it cannot be read, or anything in it is wrong.
-    """
+    """All of a small YAML file as plain values; `DocumentError` if anything in it is wrong."""
     document = Document.from_file(path)
     problems = document.problems_in(document.config)
     if any(problem.blocking for problem in problems):

@@ -38,11 +38,7 @@ class Draft:
     # What can be done
 
     def put(self, path: Path, value: Written) -> None:
-        """Set a value; create missing parent sections.
-
-        Raises:
-            EditRefused: it cannot be written without changing something else.
-        """
+        """Set a value, and create missing parents; `EditRefused` where that would change something else."""
         found = self.document.walk(path)
         if not found:
             raise EditRefused("the file has errors", "fix them first")
@@ -61,7 +57,6 @@ class Draft:
         self._commit(splices, path[0], lambda config: _set(config, path, value))
 
     def insert_after(self, path: Path, name: str, value: Written) -> None:
-        """Insert an entry after another one of the same mapping."""
         found = self._existing(path)
         splice = self._insert(found[:-1], name, value, found[-1][1])
         self._commit([splice], path[0], lambda config: _set(config, (*path[:-1], name), value))
@@ -136,7 +131,6 @@ class Draft:
         return match[1] if match else None
 
     def _aliases(self, anchor: str) -> list[tuple[int, int]]:
-        """Spans of all uses of `*anchor`."""
         found: list[tuple[int, int]] = []
         waiting: list[Node] = [self.document.walk(())[0][1]]
         while waiting:
@@ -189,7 +183,6 @@ class Draft:
         return f"{tag} " if tag else ""
 
     def _fill(self, key: Node | None, node: ScalarNode, text: str) -> Splice:
-        """Fill in an empty value."""
         at = node.content
         before = "" if self.text[at - 1 : at].isspace() else " "
         if key is not None and ":" not in self.text[key.end : at]:
@@ -197,13 +190,7 @@ class Draft:
         after = "" if self.text[at : at + 1] in ("", " ", "\t", "\r", "\n", ",", "}", "]") else " "
         return Splice(at, at, before + text + after)
 
-    def _insert(
-        self,
-        found: Sequence[Step],
-        name: str | int,
-        value: Written,
-        after: Node | None,
-    ) -> Splice:
+    def _insert(self, found: Sequence[Step], name: str | int, value: Written, after: Node | None) -> Splice:
         """Insert an entry after `after`, or at the end of the mapping at the end of `found`."""
         key, node = found[-1]
         if isinstance(node, MappingNode) and node.flow:
@@ -367,7 +354,6 @@ def _out_of_flow(parent: MappingNode, key: Node, value: Node) -> Splice:
 
 
 def _newline(text: str, index: int) -> str:
-    """The line break used around `index`."""
     end = text.find("\n", index)
     end = text.rfind("\n", 0, index) if end < 0 else end
     return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"

@@ -56,14 +56,7 @@ class Edited:
 def attempt(
     document: Document, plan: Plan, operation: Operation, request: PlanRequest = DEFAULT_REQUEST
 ) -> Edited | Refusal:
-    """Apply an operation to a document: the new document with its plan, or why not.
-
-    Args:
-        document: the text.
-        plan: of this text, under the same request.
-        operation: what is requested.
-        request: what the user asks for beside the file.
-    """
+    """Apply an operation to a document, given its plan under the same request: the new document, or why not."""
     broken = [problem for problem in document.problems_in(document.config) if problem in plan.problems]
     if broken:
         return Refusal(f"the file has errors: {broken[0].message}", "fix them first")
@@ -199,7 +192,6 @@ class _ChangeWriter:
                 self.draft.put(path, [name if one == component else one for one in components if one in DEFAULT_TRAIN])
 
     def _mentions(self, component: str) -> list[Path]:
-        """Entries of the `placetui:` section about a component."""
         return [(SECTION, part, component) for part in _BY_COMPONENT if component in self._entries(SECTION, part)]
 
     def _remove(self, path: Path) -> None:

@@ -1,8 +1,7 @@
-"""Undo and redo. Only the current text is stored; earlier ones are restored by inverse splices."""
+"""Undo and redo. Only the current and the saved text are stored; others are restored by inverse splices."""
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,18 +29,11 @@ class Step:
 
     @property
     def weight(self) -> int:
-        """Characters that it stores."""
         return sum(len(splice.text) for splice in (*self.forth, *self.back))
 
 
 class EditHistory:
-    """A text with its undo history.
-
-    Args:
-        text: the initial text.
-        most_steps: see `MOST_STEPS`.
-        most_characters: see `MOST_CHARACTERS`.
-    """
+    """A text with its undo history."""
 
     def __init__(self, text: str, *, most_steps: int = MOST_STEPS, most_characters: int = MOST_CHARACTERS) -> None:
         self.text = text
@@ -50,19 +42,12 @@ class EditHistory:
         self._most_steps = most_steps
         self._most_characters = most_characters
         self._weight = 0
-        self._saved = _fingerprint(text)
-        self._now: tuple[str, tuple[int, bytes]] = (text, self._saved)
+        self._saved = text
 
     def apply(self, splices: Splice | Iterable[Splice], label: str, *, typed: bool = False) -> str:
-        """Apply splices as one step; undone steps are dropped.
+        """Apply splices as one step, and return the new text; undone steps are dropped.
 
-        Args:
-            splices: positions refer to the text after the previous splice.
-            label: for the user, such as `move rollout to 8-15`.
-            typed: whether it is a keystroke; adjacent ones with the same label become one step.
-
-        Returns:
-            The new text.
+        Positions refer to the text after the previous splice. Adjacent keystrokes (`typed`) of one label are one step.
         """
         forth = (splices,) if isinstance(splices, Splice) else tuple(splices)
         back: list[Splice] = []
@@ -111,17 +96,14 @@ class EditHistory:
 
     @property
     def undo_label(self) -> str | None:
-        """Label of the step that `undo` would revert."""
         return self._done[-1].label if self._done else None
 
     @property
     def redo_label(self) -> str | None:
-        """Label of the step that `redo` would apply."""
         return self._undone[-1].label if self._undone else None
 
     @property
     def labels(self) -> list[str]:
-        """Labels of all steps, latest last."""
         return [step.label for step in self._done]
 
     def __len__(self) -> int:
@@ -129,18 +111,11 @@ class EditHistory:
 
     @property
     def dirty(self) -> bool:
-        """Whether the text differs from the last saved one."""
-        if self._now[0] is not self.text:
-            self._now = self.text, _fingerprint(self.text)
-        return self._now[1] != self._saved
+        return self.text != self._saved
 
     def mark_saved(self, text: str | None = None) -> None:
         """Record that the file contains the current text, or the one given. The next keystroke starts a new step."""
-        self._saved = _fingerprint(self.text if text is None else text)
-
-
-def _fingerprint(text: str) -> tuple[int, bytes]:
-    return len(text), hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        self._saved = self.text if text is None else text
 
 
 def _merged(before: Step, after: Step) -> Step | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from placetui.frameworks import registry
 from placetui.frameworks.new_job import JobSize, Layout
-from placetui.frameworks.picture import MODE, Part, Picture, topology_entry
+from placetui.frameworks.picture import MODE, Picture, topology_entry
 from placetui.placement.config.settings import SECTION
 from placetui.placement.edits import Refusal
 from placetui.placement.plan import SHARE_UNITS
@@ -17,10 +17,7 @@ from placetui.placement.yaml_text import written
 def new_file(layout: Layout, size: JobSize, framework: str = "") -> str | Refusal:
     """The text of a new file with training and rollout, or why there is none for these sizes.
 
-    Args:
-        layout: whether the two share their GPUs.
-        size: of the cluster and of rollout's processes.
-        framework: by name; the first one that has a template if empty.
+    Without a name, the framework is the first one that has a template.
     """
     known = [registry.framework(framework)] if framework else registry.frameworks()
     template = next((one.template for one in known if one.template), None)
@@ -36,12 +33,7 @@ def new_file(layout: Layout, size: JobSize, framework: str = "") -> str | Refusa
 
 
 def picture_text(picture: Picture, title: str = "") -> str:
-    """A file that resolves to the picture.
-
-    Args:
-        picture: what was seen.
-        title: a first line, which says where and when.
-    """
+    """A file that resolves to the picture, with its title as a comment."""
     lines = [f"# {_comment(text)}" for text in (title, *picture.notes) if text]
     own = dict(picture.sections)
     settings = list(_lines(own.pop(SECTION, {}), "  "))
@@ -64,14 +56,11 @@ def _rules(picture: Picture) -> Iterator[str]:
     yield f"  num_nodes: {len(picture.nodes)}"
     yield "  component_placement:" if picture.parts else "  component_placement: {}"
     for part in picture.parts:
-        yield f"    {written(part.name, key=True)}: {written(part.place())}  # {_comment(_about(part))}"
+        about = f"{part.about}; {part.note}" if part.note else part.about
+        yield f"    {written(part.name, key=True)}: {written(part.place())}  # {_comment(about)}"
     if picture.stride is not None:
         yield ""
         yield from _lines(picture.stride.sections())
-
-
-def _about(part: Part) -> str:
-    return f"{part.about}; {part.note}" if part.note else part.about
 
 
 def _comment(text: str) -> str:

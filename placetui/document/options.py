@@ -17,15 +17,12 @@ from placetui.placement.topology import Node
 from placetui.placement.wording import dotted
 
 _KEY = "value"
+_PATH = re.compile(r"[^.\[\]]+(?:\.[^.\[\]]+|\[\d{1,6}\])*")
 _PART = re.compile(r"(?P<name>[^.\[\]]+)|\[(?P<index>\d{1,6})\]")
 
 
 def read_cluster_option(text: str) -> list[Node]:
-    """Nodes of `--cluster NxG` or `--cluster FILE`.
-
-    Raises:
-        DocumentError: it is neither.
-    """
+    """Nodes of `--cluster NxG` or `--cluster FILE`; `DocumentError` if it is neither."""
     nodes = parse_cluster(text)
     if nodes is not None:
         return nodes
@@ -33,7 +30,7 @@ def read_cluster_option(text: str) -> list[Node]:
         raise refuse(
             "bad_cluster",
             f"`{text}` is neither nodes x GPUs nor a file",
-            hint="write for example `2x8`, or name a file with `nodes:` and `gpus_per_node:`",
+            "write for example `2x8`, or name a file with `nodes:` and `gpus_per_node:`",
         )
     document = Document.from_file(text)
     value: Any = dict(document.config)
@@ -50,7 +47,7 @@ def read_cluster_option(text: str) -> list[Node]:
 
 
 def parse_override(text: str) -> Override:
-    """`a.b[0].c=0-7` as path and value; the value is typed as in a file, and nothing is null.
+    """`a.b[0].c=0-7` as path and value, typed as in a file; nothing is null.
 
     Raises:
         DocumentError: `bad_override`.
@@ -61,7 +58,7 @@ def parse_override(text: str) -> Override:
         raise refuse(
             "bad_override",
             f"`{shorten(text)}` is not of the form `key.path=value`",
-            hint="write for example `cluster.num_nodes=2` or `cluster.node_groups[0].label=a800`",
+            "write for example `cluster.num_nodes=2` or `cluster.node_groups[0].label=a800`",
         )
     document = Document(f"{_KEY}: {written}")
     value = document.config.get(_KEY)
@@ -71,7 +68,7 @@ def parse_override(text: str) -> Override:
         raise refuse(
             "bad_override",
             f"the value in `{shorten(text)}` is not valid YAML: {reason}",
-            hint=f"put quotes around the value, and another pair for the shell: `'{name}=\"…\"'`",
+            f"put quotes around the value, and another pair for the shell: `'{name}=\"…\"'`",
         )
     return path, value
 
@@ -91,21 +88,9 @@ def with_overrides(config: Mapping[str, Any], overrides: Iterable[Override]) -> 
 
 
 def _parse_path(text: str) -> Path | None:
-    parts: list[str | int] = []
-    position = 0
-    while position < len(text):
-        match = _PART.match(text, position)
-        if match is None:
-            return None
-        parts.append(match["name"] if match["name"] is not None else int(match["index"]))
-        position = match.end()
-        if position < len(text) and text[position] == ".":
-            position += 1
-            if position == len(text) or text[position] == "[":
-                return None
-        elif position < len(text) and text[position] != "[":
-            return None
-    return tuple(parts) if parts and isinstance(parts[0], str) else None
+    if not _PATH.fullmatch(text):
+        return None
+    return tuple(int(part["index"]) if part["index"] else part["name"] for part in _PART.finditer(text))
 
 
 def _replaced(current: Any, path: Path, depth: int, value: Any) -> Any:
@@ -119,19 +104,19 @@ def _replaced(current: Any, path: Path, depth: int, value: Any) -> Any:
             raise refuse(
                 "bad_override",
                 f"`{dotted(path[:depth])}` is a list of {len(current)}, and `{dotted(path[: depth + 1])}` is not in it",
-                hint=f"write `{dotted(path[:depth])}[0]` and so on",
+                f"write `{dotted(path[:depth])}[0]` and so on",
             )
         copy = list(current)
         copy[index] = _replaced(current[index], path, depth + 1, value)
         return copy
     if isinstance(current, dict) or current is None:
         if isinstance(part, int):
-            raise refuse("bad_override", f"`{dotted(path[:depth])}` is not a list", hint="name a key after a dot")
+            raise refuse("bad_override", f"`{dotted(path[:depth])}` is not a list", "name a key after a dot")
         mapping = dict(current or {})
         mapping[part] = _replaced(mapping.get(part), path, depth + 1, value)
         return mapping
     raise refuse(
         "bad_override",
         f"`{dotted(path[:depth])}` is `{shorten(str(current))}`, which is neither a mapping nor a list",
-        hint=f"override `{dotted(path[:depth])}` as a whole",
+        f"override `{dotted(path[:depth])}` as a whole",
     )

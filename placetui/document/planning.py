@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from placetui.document.document import Document
 from placetui.document.reading.misreadings import misreadings
+from placetui.document.report import DocumentError
 from placetui.frameworks.base import Override
 from placetui.frameworks.planner import Planner
 from placetui.frameworks.registry import choose, framework_of
-from placetui.placement.config.reader import Reader
+from placetui.placement.config.reader import Reader, Unresolved
 from placetui.placement.plan import Plan, TopologySource
 from placetui.placement.problems import Path, PlacementError, Problem, Problems
 from placetui.placement.topology import Node
@@ -48,6 +51,7 @@ def plan_document(document: Document, request: PlanRequest = DEFAULT_REQUEST) ->
         from placetui.document.options import with_overrides
 
         config = with_overrides(read, request.overrides)
+    reader = Reader(config, Problems())
     plan = (request.planner or Planner()).plan(
         config,
         nodes=request.nodes,
@@ -55,7 +59,7 @@ def plan_document(document: Document, request: PlanRequest = DEFAULT_REQUEST) ->
         mode=request.mode,
         isolate_accelerator=request.isolate_accelerator,
         source=document.source,
-        files=_named_files(document.source, config),
+        files=named_files(document.source, reader, choose(reader).references(reader)),
     )
     place = document.place if composition is None else partial(composition.place, document=document)
     found = [place(problem) for problem in plan.problems]
@@ -63,40 +67,36 @@ def plan_document(document: Document, request: PlanRequest = DEFAULT_REQUEST) ->
     found += misreadings(document, framework_of(plan).texts)
     if composition is not None and composition.reason and any(_misses_a_key(problem) for problem in found):
         found.append(document.place(_hydra_defaults(composition.reason)))
-    return replace(plan, problems=_in_order(found))
+    return replace(plan, problems=sorted(found, key=lambda problem: (problem.line or 0, problem.column or 0)))
 
 
-def _named_files(source: str, config: Mapping[str, Any]) -> dict[Path, Mapping[str, Any]]:
-    """What the files say that the configuration names; those that cannot be read are left out."""
-    reader = Reader(config, Problems())
-    paths = choose(reader).references(reader)
-    if not paths:
-        return {}
-    from placetui.document.reading.references import read_references  # few files need it
+def named_files(source: str, reader: Reader, paths: Iterable[Path]) -> dict[Path, Mapping[str, Any]]:
+    """What the files say that values of a configuration name, such as slime's `sglang_config`.
 
-    found = read_references(source, config, paths)
-    return {path: one.config for path, one in found.items() if one.document is not None and not one.problems}
+    Relative names count from the folder of `source`. Files that cannot be read, or that have problems, are left out.
+    """
+    found: dict[Path, Mapping[str, Any]] = {}
+    for path in paths:
+        named = reader.get(*path, default=None)
+        if isinstance(named, str) and named.strip() and not isinstance(named, Unresolved):
+            file = os.path.join(os.path.dirname(source), os.path.expanduser(named.strip()))
+            with suppress(DocumentError):
+                document = Document.from_file(file)
+                if not document.problems_in(document.config):
+                    found[path] = document.config
+    return found
 
 
-class _Recorder(Mapping[str, Any]):
+class _Recorder(ChainMap[str, Any]):
     """Records which sections of a configuration are read: only their YAML errors concern the plan."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._config = config
+        super().__init__(cast(dict[str, Any], config))
         self.read: dict[str, None] = {}
 
     def __getitem__(self, name: str) -> Any:
         self.read[name] = None
-        return self._config[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._config
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._config)
-
-    def __len__(self) -> int:
-        return len(self._config)
+        return super().__getitem__(name)
 
 
 def _misses_a_key(problem: Problem) -> bool:
@@ -113,10 +113,6 @@ def _hydra_defaults(reason: str) -> Problem:
         path=("defaults",),
         at_key=True,
     )
-
-
-def _in_order(problems: Iterable[Problem]) -> list[Problem]:
-    return sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0))
 
 
 def load(

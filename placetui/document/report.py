@@ -9,37 +9,26 @@ from placetui.placement.problems import Path, PlacementError, Problem
 MOST_PROBLEMS = 100
 """Further problems are dropped."""
 
-_BLOCK = 1 << 14
-
 
 class DocumentError(PlacementError):
     """A file or an option cannot be read at all; `problems` says why."""
 
 
-def refuse(rule: str, message: str, *, hint: str = "", file: str = "") -> DocumentError:
+def refuse(rule: str, message: str, hint: str, file: str = "") -> DocumentError:
     """The error for a single problem."""
     return DocumentError([Problem(rule, message, hint=hint, file=file)])
 
 
 class Lines:
-    """Converts an index to line and column without storing the start of every line."""
+    """Converts an index to line and column."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._breaks_before: list[int] | None = None
 
     def place(self, index: int) -> tuple[int, int]:
         """Line and column of a character, both counted from 1."""
-        text = self._text
-        index = min(max(index, 0), len(text))
-        if self._breaks_before is None:
-            counts = [0]
-            for start in range(0, len(text), _BLOCK):
-                counts.append(counts[-1] + text.count("\n", start, start + _BLOCK))
-            self._breaks_before = counts
-        block = index // _BLOCK
-        line = self._breaks_before[block] + text.count("\n", block * _BLOCK, index)
-        return line + 1, index - text.rfind("\n", 0, index)
+        index = min(max(index, 0), len(self._text))
+        return self._text.count("\n", 0, index) + 1, index - self._text.rfind("\n", 0, index)
 
     def describe(self, index: int) -> str:
         """`line 4, column 5`, for use in a sentence."""
@@ -58,7 +47,6 @@ class TextReport:
     def error(
         self, rule: str, message: str, index: int, *, hint: str = "", path: Path = (), at_key: bool = False
     ) -> None:
-        """Report a problem at a character of the text."""
         if not self.full:
             line, column = self.lines.place(index)
             problem = Problem(rule, message, "error", hint, path=path, at_key=at_key)
@@ -66,7 +54,6 @@ class TextReport:
 
     @property
     def full(self) -> bool:
-        """Whether further problems are dropped."""
         return len(self.problems) >= MOST_PROBLEMS
 
 

@@ -41,12 +41,7 @@ def with_names(framework: Framework, document: Document, plan: Plan, overrides: 
 
 
 def read_configuration(found: JobConfiguration, title: str) -> RunningFile | None:
-    """The file that a command line names, or says the same as; None if it cannot be read here.
-
-    Args:
-        found: What the command line says.
-        title: What to call a file that was made of the command line.
-    """
+    """The file that a command line names, or is as good as (then with this title); None if it is not readable."""
     if found.text:
         return RunningFile(Document(found.text, title), notes=found.notes)
     for folder in found.folders:

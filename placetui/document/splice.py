@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 CONTEXT = 3
@@ -26,11 +26,7 @@ class Splice:
 
 
 def apply(text: str, splice: Splice) -> str:
-    """The text after a splice.
-
-    Raises:
-        ValueError: the splice lies outside the text.
-    """
+    """The text after a splice; `ValueError` if that lies outside the text."""
     if not 0 <= splice.start <= splice.end <= len(text):
         raise ValueError(f"a splice of {splice.start}-{splice.end} in a text of {len(text)} characters")
     return text[: splice.start] + splice.text + text[splice.end :]
@@ -79,26 +75,13 @@ def unified_diff(old: str, new: str, name: str, *, context: int = CONTEXT) -> li
 
     A carriage return at the end of a line is shown as part of it.
     """
-    from difflib import SequenceMatcher  # seldom needed, and slow to load
+    from difflib import unified_diff as difference_lines  # seldom needed, and slow to load
 
-    if old == new:
-        return []
-    before, after = _lines(old), _lines(new)
-    # Only what lies between the first and the last differing line is compared: the rest costs nothing.
-    same = _common(before, after)
-    rest = _common(before[same:][::-1], after[same:][::-1])
-    first, last = max(0, same - context), max(0, rest - context)
-    before, after = before[first : len(before) - last], after[first : len(after) - last]
-    shown = [f"--- {name}", f"+++ {name}"]
-    for group in SequenceMatcher(None, before, after).get_grouped_opcodes(context):
-        begin, end = group[0], group[-1]
-        shown.append(f"@@ -{_range(first + begin[1], first + end[2])} +{_range(first + begin[3], first + end[4])} @@")
-        for kind, i1, i2, j1, j2 in group:
-            if kind == "equal":
-                shown += _signed(" ", before[i1:i2])
-            else:
-                shown += _signed("-", before[i1:i2])
-                shown += _signed("+", after[j1:j2])
+    shown: list[str] = []
+    for line in difference_lines(_lines(old), _lines(new), name, name, n=context, lineterm=""):
+        shown.append(line.removesuffix("\n"))
+        if len(shown) > 2 and not line.endswith("\n") and not line.startswith("@@"):
+            shown.append(NO_NEWLINE)
     return shown
 
 
@@ -108,28 +91,3 @@ def _lines(text: str) -> list[str]:
     last = pieces.pop()
     lines = [f"{piece}\n" for piece in pieces]
     return [*lines, last] if last else lines
-
-
-def _signed(sign: str, lines: list[str]) -> Iterator[str]:
-    for line in lines:
-        yield sign + line.removesuffix("\n")
-        if not line.endswith("\n"):
-            yield NO_NEWLINE
-
-
-def _common(one: list[str], other: list[str]) -> int:
-    """Length of the common prefix."""
-    number = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        number += 1
-    return number
-
-
-def _range(start: int, end: int) -> str:
-    """A range of lines as `diff -u` writes it: counted from 1, the length left out when it is 1."""
-    length = end - start
-    if length == 1:
-        return str(start + 1)
-    return f"{start + 1 if length else start},{length}"

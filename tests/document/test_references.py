@@ -1,49 +1,41 @@
-"""Files that a configuration names are read with their origin."""
+"""Files that a configuration names are read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from placetui.document import Document
-from placetui.document.reading.references import read_references
+from placetui.document.planning import named_files
+from placetui.placement.config.reader import Reader
+from placetui.placement.problems import Problems
 
 GROUPS = ("slime", "sglang_config")
+
+
+def read(config: Mapping[str, Any], source: str, *paths: tuple[str | int, ...]) -> dict[Any, Any]:
+    found = named_files(source, Reader(config, Problems()), paths)
+    return {path: dict(one) for path, one in found.items()}
 
 
 def test_a_named_file_is_read_from_the_folder_of_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "groups.yaml").write_text("sglang:\n  - name: actor\n    num_gpus: 8\n")
     text = "slime: {sglang_config: groups.yaml, custom_config_path: null, actor_num_nodes: 1}\n"
     document = Document(text, str(tmp_path / "job.yaml"))
-    wanted: list[tuple[str | int, ...]] = [
-        GROUPS,
-        ("slime", "custom_config_path"),
-        ("slime", "missing"),
-        ("slime", "actor_num_nodes"),
-        ("x", 0),
-    ]
-    found = read_references(document.source, document.config, wanted)
-    assert list(found) == [GROUPS]
-    reference = found[GROUPS]
-    assert (reference.named, reference.file) == ("groups.yaml", str(tmp_path / "groups.yaml"))
-    assert reference.config["sglang"] == [{"name": "actor", "num_gpus": 8}]
-    assert reference.document is not None
-    assert reference.document.locate(("sglang", 0, "num_gpus")) == (3, 15)
-    assert reference.problems == ()
+    others = [("slime", name) for name in ("custom_config_path", "missing", "actor_num_nodes")]
+    found = read(document.config, document.source, GROUPS, *others, ("x", 0))
+    assert found == {GROUPS: {"sglang": [{"name": "actor", "num_gpus": 8}]}}
 
 
 def test_absolute_names_and_interpolations_are_followed(tmp_path: Path) -> None:
     (tmp_path / "groups.yaml").write_text("a: 1\n")
     config = {"root": str(tmp_path), "slime": {"sglang_config": "${root}/groups.yaml", "other": "${nowhere}/x.yaml"}}
-    found = read_references("elsewhere/job.yaml", config, [GROUPS, ("slime", "other")])
-    assert {path: dict(one.config) for path, one in found.items()} == {GROUPS: {"a": 1}}
+    assert read(config, "elsewhere/job.yaml", GROUPS, ("slime", "other")) == {GROUPS: {"a": 1}}
 
 
-def test_what_cannot_be_read_says_why_and_names_its_file(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_text("a: [1\n")
     (tmp_path / "twice.yaml").write_text("a: 1\na: 2\n")
-    for name, rule in [("no.yaml", "file_not_found"), ("broken.yaml", "yaml_syntax"), ("twice.yaml", "duplicate_key")]:
-        config = {"slime": {"sglang_config": name}}
-        reference = read_references(str(tmp_path / "job.yaml"), config, [GROUPS])[GROUPS]
-        assert [problem.rule for problem in reference.problems] == [rule]
-        assert {problem.file for problem in reference.problems} == {str(tmp_path / name)}
-        assert dict(reference.config) == ({"a": 2} if name == "twice.yaml" else {})
+    for name in ("no.yaml", "broken.yaml", "twice.yaml"):
+        assert read({"slime": {"sglang_config": name}}, str(tmp_path / "job.yaml"), GROUPS) == {}

@@ -78,7 +78,6 @@ def compose(document: Document) -> Composition:
 
 
 def _compose_alone(document: Document) -> Composition:
-    """What can be composed without Hydra."""
     folder = os.path.dirname(os.path.abspath(document.source))
     found = DefaultsList([folder, *_search_path(document, folder)])
     config = found.compose(document.config)

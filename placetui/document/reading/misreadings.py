@@ -14,9 +14,7 @@ from placetui.placement.yaml_text import misread
 def misreadings(document: Document, patterns: Iterable[Path]) -> list[Problem]:
     """Warnings in the order of the text.
 
-    Args:
-        document: the file.
-        patterns: paths of values that placement reads as text whatever type YAML gives them, see `Framework.texts`.
+    The patterns are of values that placement reads as text whatever type YAML gives them, see `Framework.texts`.
     """
     found: list[tuple[int, Problem]] = []
     for pattern in patterns:

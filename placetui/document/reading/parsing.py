@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NoReturn, TypeAlias
 
 import yaml
 
@@ -44,45 +45,49 @@ _FORBIDDEN = r"\A\ufeff|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udf
 # The tree: positions and text, not yet values. It does not change after parsing.
 
 
+@dataclass(slots=True, eq=False)
 class ScalarNode:
     """One value without parts."""
 
-    __slots__ = ("content", "end", "start", "style", "tag", "text")
-    size = 1
-    depth = 0
+    text: str
+    """Decoded: without quotes and escapes."""
 
-    def __init__(self, text: str, start: int, content: int, end: int, style: str, tag: str | None = None) -> None:
-        self.text = text
-        """Decoded: without quotes and escapes."""
-        self.start = start
-        """Where it begins, anchor and tag included; all positions are indices into the text."""
-        self.content = content
-        """Where it begins without anchor and tag."""
-        self.end = end
-        self.style = style
-        """`'`, `"`, `|` or `>`; empty for a plain scalar."""
-        self.tag = tag
-        """In its long form; None when the type follows from the text."""
+    start: int
+    """Where it begins, anchor and tag included; all positions are indices into the text."""
+
+    content: int
+    """Where it begins without anchor and tag."""
+
+    end: int
+    style: str
+    """`'`, `"`, `|` or `>`; empty for a plain scalar."""
+
+    tag: str | None = None
+    """In its long form; None when the type follows from the text."""
+
+    size: ClassVar[int] = 1
+    depth: ClassVar[int] = 0
 
 
+@dataclass(slots=True, eq=False)
 class CollectionNode:
     """What a list and a mapping have in common."""
 
-    __slots__ = ("content", "depth", "end", "flow", "items", "size", "start", "tag")
+    start: int
+    content: int
+    end: int
+    flow: bool
+    """Written with brackets."""
 
-    def __init__(self, start: int, content: int, end: int, flow: bool, tag: str | None = None) -> None:
-        self.start = start
-        self.content = content
-        self.end = end
-        self.flow = flow
-        """Written with brackets."""
-        self.tag = tag
-        self.items: list[Node] = []
-        """Of a mapping: key, value, key, value …"""
-        self.size = 0
-        """Number of values with aliases expanded, counted up to the limit; 0 until it is complete."""
-        self.depth = 1
-        """Levels of nested lists and mappings, aliases expanded."""
+    tag: str | None = None
+    items: list[Node] = field(default_factory=list)
+    """Of a mapping: key, value, key, value …"""
+
+    size: int = 0
+    """Number of values with aliases expanded, counted up to the limit; 0 until it is complete."""
+
+    depth: int = 1
+    """Levels of nested lists and mappings, aliases expanded."""
 
 
 class ListNode(CollectionNode):
@@ -100,19 +105,18 @@ class MappingNode(CollectionNode):
         return zip(self.items[::2], self.items[1::2], strict=True)
 
 
+@dataclass(slots=True, eq=False)
 class AliasNode:
     """`*name`: a reference to the node with that anchor."""
 
-    __slots__ = ("end", "name", "recursive", "start", "target")
+    name: str
+    start: int
+    end: int
+    target: Node | None
+    """None when there is no such anchor, or when it is recursive."""
 
-    def __init__(self, name: str, start: int, end: int, target: Node | None, recursive: bool) -> None:
-        self.name = name
-        self.start = start
-        self.end = end
-        self.target = target
-        """None when there is no such anchor, or when it is recursive."""
-        self.recursive = recursive
-        """Whether it is part of the value that it refers to."""
+    recursive: bool
+    """Whether it is part of the value that it refers to."""
 
     @property
     def content(self) -> int:
@@ -189,8 +193,8 @@ def parse(text: str, report: TextReport) -> MappingNode | None:
     except yaml.YAMLError as error:
         from placetui.document.reading.syntax_errors import explain  # rarely needed, and full of patterns to compile
 
-        found = explain(error, text)
-        report.error("yaml_syntax", found.message, found.index, hint=found.hint)
+        message, index, hint = explain(error, text)
+        report.error("yaml_syntax", message, index, hint=hint)
         return None
     return root
 

@@ -96,7 +96,6 @@ class ValueReader:
             return node.text
 
     def _merged(self, value: Node, path: Path, most: int) -> Entries:
-        """The entries that a merge key adds."""
         node = resolve(value)
         sources = node.items if isinstance(node, ListNode) else [value]
         found: Entries = {}

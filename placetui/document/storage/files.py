@@ -36,24 +36,17 @@ def read_text(path: str | os.PathLike[str]) -> FileText:
     """
     source = printable(path)
     data = _read_bytes(path, source)
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") and b"\0" in data:
+        raise refuse("file_not_text", f"`{source}` is UTF-16 text, not UTF-8", "save it as UTF-8", source)
     if b"\0" in data:
-        utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        raise refuse(
-            "file_not_text",
-            f"`{source}` is UTF-16 text, not UTF-8" if utf16 else f"`{source}` is a binary file: it contains NUL bytes",
-            hint="save it as UTF-8" if utf16 else "pass a YAML file",
-            file=source,
-        )
+        message = f"`{source}` is a binary file: it contains NUL bytes"
+        raise refuse("file_not_text", message, "pass a YAML file", source)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise refuse(
-            "file_not_text",
-            f"`{source}` is not UTF-8 text: byte 0x{data[error.start]:02x} in line {line} is not valid",
-            hint="save it as UTF-8",
-            file=source,
-        ) from None
+        message = f"`{source}` is not UTF-8 text: byte 0x{data[error.start]:02x} in line {line} is not valid"
+        raise refuse("file_not_text", message, "save it as UTF-8", source) from None
     bom = text.startswith(BOM)
     return FileText(text[1:] if bom else text, source, bom)
 
@@ -76,9 +69,8 @@ def _read_bytes(path: str | os.PathLike[str], source: str) -> bytes:
     except OSError as error:
         raise _explain(error, source) from None
     except ValueError:
-        raise refuse(
-            "file_not_found", f"`{source!r}` cannot be the name of a file", hint="check the path", file=source
-        ) from None
+        message = f"`{source!r}` cannot be the name of a file"
+        raise refuse("file_not_found", message, "check the path", source) from None
     if len(data) > MAX_BYTES:
         raise _too_large(len(data), source)
     return data
@@ -86,40 +78,25 @@ def _read_bytes(path: str | os.PathLike[str], source: str) -> bytes:
 
 def _check(status: os.stat_result, source: str) -> None:
     if stat.S_ISDIR(status.st_mode):
-        raise refuse(
-            "file_unreadable", f"`{source}` is a directory", hint="pass one of the files inside it", file=source
-        )
+        raise refuse("file_unreadable", f"`{source}` is a directory", "pass one of the files inside it", source)
     if not stat.S_ISREG(status.st_mode):
-        raise refuse(
-            "file_unreadable",
-            f"`{source}` is a pipe, a socket or a device, not a file",
-            hint="write it to a file first",
-            file=source,
-        )
+        message = f"`{source}` is a pipe, a socket or a device, not a file"
+        raise refuse("file_unreadable", message, "write it to a file first", source)
     if status.st_size > MAX_BYTES:
         raise _too_large(status.st_size, source)
 
 
 def _too_large(size: int, source: str) -> DocumentError:
-    return refuse(
-        "file_too_large",
-        f"`{source}` has {size / 1024 / 1024:.1f} MiB; files of up to {MAX_BYTES // 1024 // 1024} MiB are read",
-        hint="keep the placement in a separate file",
-        file=source,
-    )
+    message = f"`{source}` has {size / 1024 / 1024:.1f} MiB; files of up to {MAX_BYTES // 1024 // 1024} MiB are read"
+    return refuse("file_too_large", message, "keep the placement in a separate file", source)
 
 
 def _explain(error: OSError, source: str) -> DocumentError:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return refuse("file_not_found", f"there is no file `{source}`", hint="check the path", file=source)
+        return refuse("file_not_found", f"there is no file `{source}`", "check the path", source)
     if error.errno in (errno.EACCES, errno.EPERM):
-        return refuse(
-            "file_unreadable", f"no permission to read `{source}`", hint="check its owner and permissions", file=source
-        )
-    reason = error.strerror or type(error).__name__
-    return refuse(
-        "file_unreadable",
-        f"`{source}` cannot be read: {reason}",
-        hint="copy it elsewhere and try again",
-        file=source,
-    )
+        message, hint = f"no permission to read `{source}`", "check its owner and permissions"
+    else:
+        message = f"`{source}` cannot be read: {error.strerror or type(error).__name__}"
+        hint = "copy it elsewhere and try again"
+    return refuse("file_unreadable", message, hint, source)

@@ -181,7 +181,6 @@ def _holder(found: Any) -> Holder | None:
 
 
 def _left_behind(holder: Holder) -> bool:
-    """Whether the process that left a note is gone."""
     if holder.host != socket.gethostname():
         return time.time() - holder.opened > FOREIGN_SECONDS
     try:

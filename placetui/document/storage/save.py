@@ -74,11 +74,7 @@ class NotSaved:
 
 
 def read_with_stamp(path: str | os.PathLike[str]) -> tuple[FileText, FileStamp]:
-    """The text of a file and its stamp.
-
-    Raises:
-        DocumentError: it cannot be read.
-    """
+    """The text of a file and its stamp; `DocumentError` if it cannot be read."""
     file = read_text(path)
     return file, FileStamp.of(encoded(file.text, file.bom))
 
@@ -92,11 +88,7 @@ def stamp_of(path: str | os.PathLike[str]) -> FileStamp:
 
 
 def encoded(text: str, bom: bool = False) -> bytes:
-    """A text as the bytes of a file, line endings as they are.
-
-    Raises:
-        UnicodeEncodeError: it contains a lone surrogate.
-    """
+    """A text as the bytes of a file, line endings as they are; `UnicodeEncodeError` for a lone surrogate."""
     return ((BOM if bom else "") + text).encode("utf-8")
 
 
@@ -108,16 +100,9 @@ def save(
     bom: bool = False,
     before_step: StepHook = lambda step: None,
 ) -> Saved | Conflict | NotSaved:
-    """Write a text to a file in one step.
+    """Write a text to a file in one step, if the file still holds what is `expected`.
 
     A symbolic link stays, and its target is written. Mode, owner and extended attributes stay where possible.
-
-    Args:
-        path: where to.
-        text: without the byte order mark.
-        expected: what the file held when it was read; `NO_FILE` for a file that must not exist yet.
-        bom: whether the file begins with a byte order mark.
-        before_step: see `StepHook`.
     """
     source = printable(path)
     try:
@@ -151,7 +136,6 @@ def _status(target: str) -> os.stat_result | None:
 
 
 def _refuse(status: os.stat_result | None, target: str, source: str) -> NotSaved | None:
-    """Why the file must not be replaced, if so."""
     if status is None:
         return None
     elsewhere = "save it under another name"
@@ -194,12 +178,7 @@ def _stamp_of_bytes(target: str) -> FileStamp:
 
 
 def _write(
-    target: str,
-    data: bytes,
-    text: str,
-    expected: FileStamp,
-    status: os.stat_result | None,
-    before_step: StepHook,
+    target: str, data: bytes, text: str, expected: FileStamp, status: os.stat_result | None, before_step: StepHook
 ) -> Saved | Conflict:
     directory, name = os.path.split(target)
     _remove_stale(directory, name)
@@ -256,7 +235,6 @@ def _keep(descriptor: int, target: str, status: os.stat_result) -> None:
 
 
 def _sync(directory: str) -> None:
-    """Flush the directory entry to disk, where the system supports it."""
     with suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:
@@ -266,7 +244,6 @@ def _sync(directory: str) -> None:
 
 
 def _remove_stale(directory: str, name: str) -> None:
-    """Delete temporary files of this file left behind by killed processes."""
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             if entry.name.startswith(f".{name[:180]}.") and entry.name.endswith(TEMPORARY_SUFFIX):
