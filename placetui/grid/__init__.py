@@ -10,15 +10,14 @@ from placetui.grid.densities import (
     Density,
     HeatMetric,
     Place,
-    Region,
     density_named,
 )
 from placetui.grid.drawing import Drawing
 from placetui.grid.export import Colors, caption, to_ansi, to_svg, to_text
-from placetui.grid.look.palette import DARK, LIGHT, PALETTES, Palette
-from placetui.grid.look.style import LEVELS, Line, Role, Run, Style, plain
-from placetui.grid.look.text import CellWidth, cell_width, cut
-from placetui.grid.marks import HUES, Mark, component_marks
+from placetui.grid.look.palette import DARK, LIGHT, Palette
+from placetui.grid.look.style import Line, Role, Run, Style, plain
+from placetui.grid.look.text import cell_width
+from placetui.grid.marks import HUES, component_marks
 from placetui.grid.overlay import Overlay
 from placetui.grid.pen import Pen
 from placetui.placement.wording import clean, share_figure
@@ -27,24 +26,19 @@ __all__ = [
     "DARK",
     "DENSITIES",
     "HUES",
-    "LEVELS",
     "LIGHT",
     "METRICS",
     "OTHER_NAMES",
-    "PALETTES",
-    "CellWidth",
     "Colors",
     "CursorMark",
     "Density",
     "Drawing",
     "HeatMetric",
     "Line",
-    "Mark",
     "Overlay",
     "Palette",
     "Pen",
     "Place",
-    "Region",
     "Role",
     "Run",
     "Style",
@@ -52,7 +46,6 @@ __all__ = [
     "cell_width",
     "clean",
     "component_marks",
-    "cut",
     "density_named",
     "plain",
     "share_figure",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
-from typing import overload
 
 from placetui.grid.densities import Place
 from placetui.observe.model import DeviceSample, Observation
@@ -50,7 +49,6 @@ class DeviceSets:
         return key if self.place(key) == place else None
 
     def node_of(self, key: int) -> int:
-        """Rank of the node that a device is on."""
         return key // self._stride
 
     def of_ranks(self, component: Component, ranks: Iterable[int] | None = None) -> set[int]:
@@ -85,11 +83,9 @@ class DeviceSets:
         return found
 
     def free(self) -> set[int]:
-        """GPUs that are free."""
         return self.gpus().difference(*self.by_component)
 
     def shared(self) -> set[int]:
-        """Devices with more than one component."""
         seen: set[int] = set()
         found: set[int] = set()
         for keys in self.by_component:
@@ -168,7 +164,7 @@ class DeviceSets:
         return found
 
 
-class Places(Sequence[Place]):
+class Places(Collection[Place]):
     """Devices in the order of node, kind and index; each is made on demand, as there can be very many."""
 
     def __init__(self, sets: DeviceSets | None = None, keys: Iterable[int] = ()) -> None:
@@ -179,13 +175,7 @@ class Places(Sequence[Place]):
     def __len__(self) -> int:
         return len(self._keys)
 
-    @overload
-    def __getitem__(self, index: int) -> Place: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Place, ...]: ...
-    def __getitem__(self, index: int | slice) -> Place | tuple[Place, ...]:
-        if isinstance(index, slice):
-            return tuple(map(self._place, self._keys[index]))
+    def __getitem__(self, index: int) -> Place:
         return self._place(self._keys[index])
 
     def __iter__(self) -> Iterator[Place]:
@@ -200,15 +190,10 @@ class Places(Sequence[Place]):
     def __hash__(self) -> int:
         return hash(self._set)
 
-    def __repr__(self) -> str:
-        return f"Places({', '.join(f'{place.node}/{place.kind}{place.index}' for place in self)})"
-
     def nodes(self) -> list[int]:
-        """Ranks of their nodes, ascending."""
         return sorted(set(map(self._sets.node_of, self._keys))) if self._sets else []
 
     def first_of_nodes(self) -> Places:
-        """Of each node the first."""
         if self._sets is None:
             return self
         node_of = self._sets.node_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Literal
@@ -15,20 +15,24 @@ from placetui.grid.densities import (
     Density,
     DensityLayout,
     HeatMetric,
+    LayoutRequest,
     Place,
     Region,
     lay_out,
 )
-from placetui.grid.legend import key_lines, legend_lines
-from placetui.grid.look.style import Line, Run
+from placetui.grid.look.style import MUTED, TEXT, Line, LineBuilder, Run
 from placetui.grid.look.text import CellWidth, cell_width
 from placetui.grid.marks import Mark
 from placetui.grid.overlay import Overlay
 from placetui.grid.pen import Pen
 from placetui.placement.plan import GPU, Plan
+from placetui.placement.wording import count, share_figure
 
 LEGEND = 72
 """Columns that the legend takes at least."""
+
+WIDEST_NAME, WIDEST_RULE = 24, 32
+"""Columns of names and rules in the legend."""
 
 MOST_SPARE = 12
 """Lines that a node gets at most beyond what it needs."""
@@ -60,17 +64,10 @@ class Drawing:
     ) -> None:
         """Lay out a drawing.
 
-        Args:
-            plan: What to draw.
-            density: `card`, `tile`, `small`, `letters` or `heat`.
-            ascii: Print nothing but ASCII.
-            color: Whether colours are shown; without, the heat wall has digits and letters.
-            width: Columns to fill; None for the natural size. A drawing can be wider where devices do not fit.
-            cell_width: Columns that a text takes; a terminal library knows better than the default.
-            nodes: Ranks of the nodes to draw, in this order; None for all.
-            overlay: Live data to show.
-            metric: What the heat wall is coloured by.
-            moves: By component and rank, where it goes or came from; shown in place of its share.
+        Without a width it has its natural size; it can be wider than asked for where devices do not fit. Without
+        colours the heat wall has digits and letters. Nodes are drawn in the order of these ranks. `moves` say by
+        component and rank where it goes or came from, in place of its share. `cell_width` counts the columns of a text:
+        a terminal library knows better than the default.
         """
         self.plan = plan
         self.density = density
@@ -114,24 +111,20 @@ class Drawing:
         if nodes != "same":
             drawing.nodes = range(len(self.plan.nodes)) if nodes is None else nodes
             drawing.__dict__.pop("_positions", None)
-        if drawing._fitted != self._fitted:
+        if drawing._request != self._request:
             drawing._layouts = {}
         return drawing
 
     @property
-    def _fitted(self) -> tuple[object, ...]:
-        """All that a layout depends on but the density."""
-        return self.requested_width, self.nodes, self.overlay is None, self.metric, self.spare
+    def _request(self) -> LayoutRequest:
+        live = self.overlay is not None
+        return LayoutRequest(self.pen, self.nodes, self.requested_width, live, self._census, self.metric, self.spare)
 
     @property
     def _layout(self) -> DensityLayout:
-        layout = self._layouts.get(self.density)
-        if layout is None:
-            live = self.overlay is not None
-            width, census, metric = self.requested_width, self._census, self.metric
-            layout = lay_out(self.density, self.pen, self.nodes, width, live, census, metric, self.spare)
-            self._layouts[self.density] = layout
-        return layout
+        if self.density not in self._layouts:
+            self._layouts[self.density] = lay_out(self.density, self._request)
+        return self._layouts[self.density]
 
     def fitted(self, height: int) -> Drawing:
         """In the most detailed density at which all nodes fit into the width and this many lines; else in the last."""
@@ -154,34 +147,30 @@ class Drawing:
         room = self.width if self.requested_width is None else self.requested_width
         return self.height + len(self.header()) <= height and max(self.least_width, self.width) <= room
 
+    # What the layout says of itself: see `DensityLayout`.
+
     @property
     def height(self) -> int:
-        """Lines of the drawing, its header not counted."""
         return self._layout.height
 
     @property
     def width(self) -> int:
-        """Columns of every line."""
         return self._layout.width
 
     @property
     def least_width(self) -> int:
-        """Columns from which on all devices of a node are in view at once."""
         return self._layout.least_width
 
     @property
     def gutter(self) -> int:
-        """Columns of the node names, which stay in view."""
         return self._layout.gutter
 
     @property
     def pitch(self) -> int:
-        """Columns from one device to the next."""
         return self._layout.pitch
 
     @property
     def across(self) -> int:
-        """Nodes that stand beside each other in a line."""
         return self._layout.across
 
     @property
@@ -194,7 +183,6 @@ class Drawing:
         return self.pen.measure
 
     def header(self) -> tuple[Line, ...]:
-        """Lines that stay above the drawing: device numbers."""
         return self._layout.header()
 
     def line(self, y: int) -> Line:
@@ -221,7 +209,6 @@ class Drawing:
         return None if position is None or index < 0 else self._layout.locate(position, index, kind)
 
     def cursor(self, place: Place) -> list[CursorMark]:
-        """What shows that the cursor is on a device."""
         position = self.position_of(place.node)
         return [] if position is None else list(self._layout.cursor(position, place.index, place.kind))
 
@@ -256,7 +243,7 @@ class Drawing:
 
     def legend(self) -> tuple[Line, ...]:
         """What letters and signs mean: a line per component, then the signs."""
-        return (*legend_lines(self.pen), *self.key(max(self.width, LEGEND)))
+        return (*_legend_lines(self.pen), *self.key(max(self.width, LEGEND)))
 
     def signs(self) -> Iterator[tuple[Run, str]]:
         """The signs of the density, and what they mean."""
@@ -272,4 +259,44 @@ class Drawing:
 
     def key(self, width: int) -> tuple[Line, ...]:
         """What the signs mean, in lines of at most `width` columns."""
-        return key_lines(self._layout.key(), width)
+        return _key_lines(self._layout.key(), width)
+
+
+def _legend_lines(pen: Pen) -> tuple[Line, ...]:
+    """One line per component, in columns."""
+    components = list(pen.plan.components.values())
+    if not components:
+        return ()
+    letter = max(len(mark.letter) for mark in pen.marks.values())
+    name = min(WIDEST_NAME, max(pen.name_width(component.name) for component in components))
+    rule = min(WIDEST_RULE, max(pen.name_width(component.rule.text) for component in components))
+    lines: list[Line] = []
+    for component in components:
+        mark = pen.marks[component.name]
+        line = LineBuilder()
+        line.put(0, mark.letter, pen.letter_style(component.name))
+        x = letter + 2
+        pen.put_name(line, x, component.name, name, TEXT)
+        x += name + 2
+        pen.put_name(line, x, component.rule.text, rule, MUTED, keep="start")
+        x += rule + 2
+        share = share_figure(component.share) if component.share is not None else ""
+        line.put(x + 4 - len(share), share, MUTED)
+        line.put(x + 6, count(component.world_size, "rank"), MUTED)
+        if component.not_fixed:
+            line.add(f", {component.not_fixed} not fixed before launch", MUTED)
+        lines.append(line.finish(line.column))
+    return tuple(lines)
+
+
+def _key_lines(key: Iterable[tuple[Run, str]], width: int) -> tuple[Line, ...]:
+    """Signs and their meanings, as many in a line as fit into `width`."""
+    lines: list[Line] = []
+    line = LineBuilder()
+    for run, meaning in key:
+        if line.column and line.column + len(run.text) + len(meaning) + 4 > width:
+            lines.append(line.finish(line.column))
+            line = LineBuilder()
+        line.put(line.column + (3 if line.column else 0), run.text, run.style)
+        line.add(f" {meaning}", MUTED)
+    return (*lines, line.finish(line.column))

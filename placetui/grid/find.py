@@ -60,12 +60,9 @@ class Hits:
 def find(plan: Plan, query: str, *, observation: Observation | None = None) -> Hits:
     """The devices that a query names; several words narrow it down.
 
-    Args:
-        plan: Where to look.
-        query: A rank (`rollout 17`, `actor:0-3`), a component, a device (`node5/gpu3`, `5/3`), a node by name, `#5`,
-            address or part of its name, a node group, `free`, `shared`, `oversubscribed`; with an observation also
-            `dead`, `pending` and the other states, `stale`, `mem>60` (GiB), `mem>80%`, `util<10`.
-        observation: What is known of the running cluster.
+    A word is a rank (`rollout 17`, `actor:0-3`), a component, a device (`node5/gpu3`, `5/3`), a node by name, `#5`,
+    address or part of its name, a node group, `free`, `shared`, `oversubscribed`; with an observation also `dead`,
+    `pending` and the other states, `stale`, `mem>60` (GiB), `mem>80%`, `util<10`.
     """
     text = " ".join(query[:_LONGEST].split())
     if not text:
@@ -199,11 +196,9 @@ def matching_nodes(hits: Hits, plan: Plan) -> list[int]:
 def order_nodes(plan: Plan, by: Order, observation: Observation | None = None) -> list[int]:
     """Ranks of all nodes in an order; equal ones stay in the order of their ranks.
 
-    Args:
-        plan: The nodes.
-        by: `rank`; `name` (`node2` before `node10`); `memory`, most used first, nodes that nothing is known of last;
-            `state`, nodes with dead, restarting and pending ranks, then stale ones; `free`, most free GPUs first.
-        observation: Needed for `memory` and `state`, which are the order of ranks without it.
+    `name`: `node2` before `node10`; `memory`: most used first, nodes that nothing is known of last; `state`: nodes with
+    dead, restarting and pending ranks, then stale ones; `free`: most free GPUs first. Without an observation, `memory`
+    and `state` are the order of ranks.
     """
     ranks = list(range(len(plan.nodes)))
     if by == "name":

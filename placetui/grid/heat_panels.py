@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from heapq import nlargest
@@ -79,7 +80,7 @@ class HeatPanels:
 
     def scale(self, width: int) -> Line:
         """`0 ▉▉▉▉▉▉ 80 GiB   ▲ above a threshold   ✗ dead`, as much of it as fits."""
-        line = LineBuilder.empty()
+        line = LineBuilder()
         low, high = self.ends
         line.add(f"{low} ", MUTED)
         steps = max(4, min(30, width - len(low) - len(high) - 2))
@@ -96,14 +97,7 @@ class HeatPanels:
         return tuple(line.runs)
 
     def minimap(self, width: int, height: int, first: int, last: int) -> list[Line]:
-        """All nodes in `height` lines, with the lines of the wall that are in view between two bars.
-
-        Args:
-            width: Columns of a line.
-            height: Lines.
-            first: First line of the wall that is in view.
-            last: The line after the last one in view.
-        """
+        """All nodes in `height` lines; between two bars the lines of the wall in view, from `first` up to `last`."""
         nodes = self._drawing.nodes
         cells = max(1, width - 10)
         halves = 2 * height
@@ -111,23 +105,22 @@ class HeatPanels:
             return []
         left, right = tuple(self._pen.glyphs.cursor)
         across = self._drawing.across
-        counts = self._counts
         shown: str | None = None
         lines: list[Line] = []
         for y in range(height):
             start, end = (len(nodes) * row // height for row in (y, y + 1))
             in_view = start < last * across and max(end, start + 1) > first * across
-            line = LineBuilder.empty()
+            line = LineBuilder()
             line.add(right if in_view else " ", WHITE)
             for column in range(cells):
                 paints = [self._bucket(2 * y + half, column, halves, cells) for half in (0, 1)]
                 line.add(*self._cell(paints))
             line.add(left if in_view else " ", WHITE)
-            letter = self._letter(nodes[min(start, len(nodes) - 1)])
+            letter = self._drawing.letter_of(nodes[min(start, len(nodes) - 1)])
             if letter and letter.text != shown:
                 shown = letter.text
                 line.add(f" {letter.text}", letter.style)
-                line.add(f"{counts.get(letter.text, 0):>5}", MUTED)
+                line.add(f"{self._counts[letter.text]:>5}", MUTED)
             lines.append(line.finish(width))
         return lines
 
@@ -141,11 +134,10 @@ class HeatPanels:
 
     @cached_property
     def _means(self) -> dict[int, float]:
-        found: dict[int, tuple[float, int]] = {}
+        found: dict[int, list[float]] = {}
         for value in self.values:
-            total, number = found.get(value.node, (0.0, 0))
-            found[value.node] = total + value.percent, number + 1
-        return {node: total / number for node, (total, number) in found.items()}
+            found.setdefault(value.node, []).append(value.percent)
+        return {node: sum(values) / len(values) for node, values in found.items()}
 
     def _cell(self, levels: Sequence[int | None]) -> Run:
         top, bottom = levels
@@ -155,18 +147,10 @@ class HeatPanels:
         paints = [paint("track") if level is None else level for level in (top, bottom)]
         return Run("▀", Style("heat", level=paints[0], ground="heat", under=paints[1]))
 
-    def _letter(self, node: int) -> Run | None:
-        """The component with the largest share of a node's first GPU."""
-        return self._drawing.letter_of(node)
-
     @cached_property
-    def _counts(self) -> dict[str, int]:
-        """Nodes by that letter."""
-        found: dict[str, int] = {}
-        for node in self._drawing.nodes:
-            if letter := self._letter(node):
-                found[letter.text] = found.get(letter.text, 0) + 1
-        return found
+    def _counts(self) -> Counter[str]:
+        """Nodes by the letter of the component with the largest share of their first GPU."""
+        return Counter(letter.text for node in self._drawing.nodes if (letter := self._drawing.letter_of(node)))
 
     def spread(self, width: int, height: int) -> list[Line]:
         """How many GPUs have which value, on a scale of roots so that few are seen beside many; then the axis."""
@@ -178,7 +162,7 @@ class HeatPanels:
         ramp = self._pen.glyphs.ramp
         lines: list[Line] = []
         for y in reversed(range(height)):
-            line = LineBuilder.empty()
+            line = LineBuilder()
             for column, filled in enumerate(eighths):
                 level = round(column / max(1, width - 1) * (LEVELS - 1))
                 line.add(ramp[min(8, max(0, filled - 8 * y))], Style("heat", level=level))
@@ -189,11 +173,11 @@ class HeatPanels:
     def highest(self, width: int, number: int) -> list[tuple[Line, Place]]:
         """`▲ 541/1 ━━━━━ 79.4 99%`: the GPUs with the highest values, and where they are."""
         overlay = self._drawing.overlay
-        found: list[tuple[Line, Place]] = []
-        for value in nlargest(number, self.values):
-            marked = overlay is not None and overlay.is_marked(value.node, value.device)
-            found.append((self._entry(value, width, marked), Place(value.node, GPU, value.device)))
-        return found
+        marked = overlay.marked if overlay else frozenset()
+        return [
+            (self._entry(one, width, one[1:] in marked), Place(one.node, GPU, one.device))
+            for one in nlargest(number, self.values)
+        ]
 
     def _entry(self, value: HeatValue, width: int, marked: bool) -> Line:
         ground: Ground | None = "warning" if marked else None

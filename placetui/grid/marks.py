@@ -22,16 +22,7 @@ ROLES: tuple[ComponentRole, ...] = get_args(ComponentRole)
 HUES = len(ROLES)
 """Hues of a theme."""
 
-_LETTERS: dict[ComponentRole, str] = {
-    "actor": "A",
-    "rollout": "R",
-    "reward": "W",
-    "critic": "C",
-    "ref": "F",
-    "env": "E",
-    "inference": "I",
-    "agent": "G",
-}
+_LETTERS = dict(zip(ROLES, "ARWCFEIG", strict=True))
 
 _ALIASES: dict[str, ComponentRole] = {
     **{role: role for role in ROLES},

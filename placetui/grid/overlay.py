@@ -41,14 +41,8 @@ class Overlay:
     ) -> None:
         """Lay an observation over a plan.
 
-        Args:
-            plan: What was planned.
-            observation: What was seen.
-            alerts: Values beyond their thresholds.
-            compared: Whether reality can differ from the plan: not if the plan was made from what is seen.
-            watch: Compares the two, where it is kept from one observation to the next.
-            earlier: The overlay before this one; what still holds of it is not worked out again.
-            history: The last minute of every GPU.
+        Nothing is `compared` where the plan was made from what is seen. A `watch` compares from one observation to the
+        next; what still holds of an `earlier` overlay is not worked out again. The history is that of the last minute.
         """
         self.plan = plan
         self.observation = observation
@@ -72,7 +66,6 @@ class Overlay:
 
     @cached_property
     def _alerts_on(self) -> dict[tuple[int, int], frozenset[AlertKind]]:
-        """By node and GPU, which values are beyond their thresholds."""
         found: dict[tuple[int, int], frozenset[AlertKind]] = {}
         for one in self.alerts:
             key = (one.node, one.device)
@@ -114,7 +107,6 @@ class Overlay:
         return [(placement.cluster_node_rank, index) for index in placement.devices]
 
     def sample(self, node: int, index: int) -> DeviceSample | None:
-        """GPU `index` of node `node` as last seen."""
         return self.observation.device(node, index)
 
     def is_stale(self, node: int, index: int) -> bool:
@@ -132,7 +124,6 @@ class Overlay:
         return (node, index) in self._drifting
 
     def alerts_on(self, node: int, index: int) -> frozenset[AlertKind]:
-        """Which values of a GPU are beyond their thresholds."""
         return self._alerts_on.get((node, index), frozenset())
 
     def state_on(self, node: int, index: int) -> State | None:

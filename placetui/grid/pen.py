@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from placetui.grid.look.glyphs import glyphs
@@ -76,11 +76,6 @@ class Pen:
         return tuple(component.world_size for component in self.plan.components.values())
 
     @cached_property
-    def has_uneven_nodes(self) -> bool:
-        """Whether nodes with GPUs differ in how many they have."""
-        return len({node.gpus for node in self.plan.nodes if node.gpus}) > 1
-
-    @cached_property
     def services(self) -> dict[int, list[str]]:
         """What the framework itself adds, by node."""
         found: dict[int, list[str]] = {}
@@ -89,13 +84,8 @@ class Pen:
             found.setdefault(service.node, []).append(text)
         return found
 
-    @cached_property
-    def _letter_styles(self) -> dict[str, Style]:
-        return {name: self.style("component", name, bold=True) for name in self.marks}
-
     def letter_style(self, component: str) -> Style:
-        """Of the component's letter."""
-        return self._letter_styles[component]
+        return self.style("component", component, bold=True)
 
     def style(self, role: Role, component: str, ground: Ground | None = None, *, bold: bool = False) -> Style:
         """Of something that belongs to the component."""
@@ -108,7 +98,6 @@ class Pen:
         return style
 
     def on(self, style: Style, ground: Ground | None) -> Style:
-        """The style on a ground."""
         if style.ground is ground:
             return style
         key = style, ground
@@ -123,7 +112,6 @@ class Pen:
         return Run(mark.letter, self.letter_style(component)), Run(f"{mark.separator}{rank}", TEXT)
 
     def state(self, state: ShownState) -> Run:
-        """The sign of a state."""
         return Run(self.glyphs.states[state], STATE_STYLES[state])
 
     def chip(self, component: str) -> Run:
@@ -164,6 +152,16 @@ class Pen:
     def cut(self, text: str, width: int, *, keep: Keep = "start") -> str:
         return cut(text, width, ellipsis=self.glyphs.ellipsis, measure=self.measure, keep=keep)
 
+    def write(self, line: LineBuilder, runs: Iterable[Run], room: int) -> None:
+        """Write runs in at most `room` columns; the first that does not fit is cut, and the rest is left out."""
+        for text, style in runs:
+            shown = self.cut(text, room)
+            cells = self.measure(shown)
+            line.add(shown, style, cells)
+            room -= cells
+            if shown != text:
+                return
+
     def put_name(self, line: LineBuilder, column: int, text: str, room: int, style: Style, keep: Keep = "ends") -> None:
         """Write a name from outside in at most `room` columns."""
         shown = self.cut(self.clean(text), room, keep=keep)
@@ -191,7 +189,6 @@ class Pen:
         return self.measure(self.clean(text))
 
     def node_name(self, rank: int) -> str:
-        """The plan's name of a node."""
         nodes = self.plan.nodes
         return nodes[rank].name if 0 <= rank < len(nodes) else f"node {rank}"
 

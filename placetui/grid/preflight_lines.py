@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from placetui.grid.look.text import cell_width
+from placetui.grid.look.text import table
 from placetui.placement.problems import Problem
 from placetui.placement.wording import clean, listing
 
@@ -15,18 +15,13 @@ MOST_HOLDERS = 3
 
 
 def preflight_lines(found: Mapping[str, Any], file: str) -> Iterator[str]:
-    """What fits and what does not, why, and then the nodes.
-
-    Args:
-        found: As `placetui preflight --json` prints it, perhaps with the `address` of the cluster.
-        file: That was judged.
-    """
+    """What fits and what does not, why, and then the nodes; `found` as `placetui preflight --json` prints it."""
     where = f" on {found['address']}" if found.get("address") else ""
     yield f"{clean(os.path.basename(file))}{where}: {'fits' if found['fits'] else 'does not fit'}"
     asked = [_group(one) for one in found["groups"]]
     asked += [_actors(one) for one in found["actors"] if one["resources"] or not one["fits"]]
     if asked:
-        yield from _aligned([("REQUEST", "NEEDS", "VERDICT"), *asked])
+        yield from table([("REQUEST", "NEEDS", "VERDICT"), *asked])
     else:
         yield "the framework reserves no GPUs or CPUs in Ray, so Ray always starts its actors"
     for problem in found["problems"]:
@@ -36,15 +31,7 @@ def preflight_lines(found: Mapping[str, Any], file: str) -> Iterator[str]:
         yield f"note: {clean(note['message'])}"
         yield f"  hint: {clean(note['hint'])}"
     yield ""
-    yield from _aligned([("NODE", "GPU", "CPU", "HELD BY"), *map(_node, found["nodes"])])
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    shown = [[clean(cell) for cell in row] for row in rows]
-    widths = [max(map(cell_width, column)) for column in zip(*shown, strict=True)]
-    for row in shown:
-        cells = (cell + " " * (width - cell_width(cell)) for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
+    yield from table([("NODE", "GPU", "CPU", "HELD BY"), *map(_node, found["nodes"])])
 
 
 def _group(one: Mapping[str, Any]) -> tuple[str, ...]:

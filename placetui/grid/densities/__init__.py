@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
 from placetui.grid.densities.bank import CARD, SMALL, TILE
-from placetui.grid.densities.base import CursorMark, DensityLayout, Place, Region
-from placetui.grid.densities.heat import METRICS, Heat, HeatMetric
+from placetui.grid.densities.base import METRICS, CursorMark, DensityLayout, HeatMetric, LayoutRequest, Place, Region
+from placetui.grid.densities.heat import Heat
 from placetui.grid.densities.letters import Letters
 from placetui.grid.densities.rows import Census
 from placetui.grid.densities.tiles import Tiles
-from placetui.grid.pen import Pen
 
 Density: TypeAlias = Literal["card", "tile", "small", "letters", "heat"]
 DENSITIES: tuple[Density, ...] = get_args(Density)
@@ -27,22 +25,11 @@ def density_named(name: object) -> Density | None:
     return next((one for one in DENSITIES if one == name), OTHER_NAMES.get(str(name)))
 
 
-def lay_out(
-    density: Density,
-    pen: Pen,
-    nodes: Sequence[int],
-    width: int | None,
-    live: bool,
-    census: Census,
-    metric: HeatMetric = "memory",
-    spare: int = 0,
-) -> DensityLayout:
-    """Lay out the nodes of these ranks, in this order; with `spare` lines for each beyond what it needs."""
+def lay_out(density: Density, request: LayoutRequest) -> DensityLayout:
+    """Lay out the nodes of a drawing in a density."""
     if size := _TILES.get(density):
-        return Tiles(size, pen, nodes, width, live, census, spare)
-    if density == "letters":
-        return Letters(pen, nodes, width, live, census)
-    return Heat(pen, nodes, width, live, census, metric)
+        return Tiles(size, request)
+    return Letters(request) if density == "letters" else Heat(request)
 
 
 __all__ = [
@@ -54,6 +41,7 @@ __all__ = [
     "Density",
     "DensityLayout",
     "HeatMetric",
+    "LayoutRequest",
     "Place",
     "Region",
     "density_named",

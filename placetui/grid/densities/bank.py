@@ -4,36 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from placetui.grid.densities.cell import Cell, memory_figure
-from placetui.grid.densities.rows import (
-    Process,
-    RowSlot,
-    Shape,
-    adjacent,
-    is_oversubscribed,
-    joined_tiles,
-    processes_on,
-    shape_of,
-)
-from placetui.grid.look.style import (
-    BODY,
-    ERROR,
-    FAINT,
-    MUTED,
-    NAME,
-    TEXT,
-    WARNING,
-    Ground,
-    Line,
-    LineBuilder,
-    Style,
-)
+from placetui.grid.densities.rows import Process, adjacent, is_oversubscribed, joined_tiles, processes_on, shape_of
+from placetui.grid.look.style import BODY, ERROR, FAINT, MUTED, NAME, TEXT, WARNING, Ground, Line, LineBuilder, Style
 from placetui.grid.overlay import Overlay, ShownState
-from placetui.grid.pen import STATE_STYLES, Pen
+from placetui.grid.pen import STATE_STYLES
 from placetui.placement.wording import GIB, share_figure
+
+if TYPE_CHECKING:
+    from placetui.grid.densities.tiles import Tiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,28 +68,6 @@ TILE = TileSize(10, 7, 10, 30, 4, 3)
 SMALL = TileSize(7, 5, 8, 16, 2, 2, names_left=True)
 
 
-class TileRoom(Protocol):
-    """What a layout tells the bank."""
-
-    size: TileSize
-    pen: Pen
-    cell: int
-    """Columns of a GPU."""
-
-    pitch: int
-    pieces: dict[tuple[object, ...], Line]
-    """Residents as they were written last."""
-
-    def x(self, device: int) -> int:
-        """First column of a GPU."""
-
-    def slots(self, shape: Shape) -> tuple[RowSlot, ...]:
-        """Rows of processes."""
-
-    def keep(self, key: tuple[object, ...], piece: Line) -> None:
-        """Remember how a resident is written."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Piece:
     """Adjacent GPUs that one process, or a crowd, or nobody is on in one row."""
@@ -119,7 +80,7 @@ class _Piece:
 class Bank:
     """Writes the GPUs of one node."""
 
-    def __init__(self, layout: TileRoom, cells: Sequence[Cell], overlay: Overlay | None) -> None:
+    def __init__(self, layout: Tiles, cells: Sequence[Cell], overlay: Overlay | None) -> None:
         self.layout = layout
         self.pen = layout.pen
         self.cells = cells
@@ -163,12 +124,8 @@ class Bank:
         if size.border:
             if live:
                 history = [self._history(cell) for cell in self.cells]
-                parts = {1: self._memory_line, 2: self._meter, 3: self._load_line}
-                parts |= {
-                    4 + number: lambda line, cell, style, number=number: self._runs(line, history[cell.index], number)  # type: ignore[misc]
-                    for number in range(size.history)
-                }
-                parts[last - 1] = self._unknown_process
+                parts = {1: self._memory_line, 2: self._meter, 3: self._load_line, last - 1: self._unknown_process}
+                parts |= {4 + number: partial(self._history_line, history, number) for number in range(size.history)}
         elif live:
             parts = {last - 2: self._meter, last - 1: self._memory, last: self._load}
             if size.names_left:
@@ -341,7 +298,7 @@ class Bank:
             base = Style("text", self.pen.marks[members[0].component].hue, ground="component")
         if len(members) == 1 and self._move(members[0]) not in ("", self.pen.glyphs.ends):
             base = Style("text", self.pen.marks[members[0].component].hue, ground="moved")
-        line = LineBuilder.empty()
+        line = LineBuilder()
         end = layout.x(piece.last) + layout.cell - layout.x(piece.first)
         self._start(line, 0, base)
         room = end - 2 - 2 * layout.size.border
@@ -541,8 +498,10 @@ class Bank:
         values = history.series(cell.device.node, cell.index, "utilization", last=2 * self.inner)
         return self.pen.history(values, self.inner, self.layout.size.history, ground)
 
-    def _runs(self, line: LineBuilder, lines: Sequence[Line], number: int) -> None:
-        if lines:
+    def _history_line(
+        self, history: Sequence[Sequence[Line]], number: int, line: LineBuilder, cell: Cell, base: Style
+    ) -> None:
+        if lines := history[cell.index]:
             line.extend(lines[number], self.inner)
 
     def _unknown_process(self, line: LineBuilder, cell: Cell, base: Style) -> None:

@@ -6,19 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from placetui.grid.densities.rows import (
-    is_oversubscribed,
-)
-from placetui.grid.look.style import (
-    ERROR,
-    FAINT,
-    MUTED,
-    TEXT,
-    WARNING,
-    Ground,
-    Run,
-    Style,
-)
+from placetui.grid.densities.rows import is_oversubscribed
+from placetui.grid.look.style import ERROR, FAINT, MUTED, TEXT, WARNING, Ground, Run, Style
 from placetui.grid.overlay import Overlay
 from placetui.grid.pen import Pen
 from placetui.observe.alerts import AlertKind

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import Literal, TypeAlias, get_args
 from weakref import ref
 
-from placetui.grid.densities.base import CursorMark, Place, Region
-from placetui.grid.densities.rows import Census, Extent
+from placetui.grid.densities.base import CursorMark, DensityLayout, HeatMetric, LayoutRequest, Place, Region
+from placetui.grid.densities.rows import Extent
 from placetui.grid.look.style import FAINT, MUTED, NAME, TEXT, Line, LineBuilder, Run, Style, level_of, paint
 from placetui.grid.overlay import Overlay
-from placetui.grid.pen import Pen
 from placetui.observe.model import DeviceSample, NodeSample
 from placetui.placement.plan import GPU, SHARE_UNITS
-
-HeatMetric: TypeAlias = Literal["memory", "load", "temperature", "state"]
-METRICS: tuple[HeatMetric, ...] = get_args(HeatMetric)
 
 NATURAL_WIDTH = 120
 NARROWEST_BODY = 8
@@ -51,25 +46,15 @@ def heat_of(sample: DeviceSample | None, metric: HeatMetric) -> float | None:
     return None
 
 
-class Heat:
+class Heat(DensityLayout):
     """The layout and the lines of the heat wall."""
 
     pitch = 1
 
-    def __init__(
-        self,
-        pen: Pen,
-        nodes: Sequence[int],
-        width: int | None,
-        live: bool,
-        census: Census,
-        metric: HeatMetric = "memory",
-    ) -> None:
-        self.pen = pen
-        self.nodes = nodes
-        self.metric: HeatMetric = metric
-        self._live = live
-        self._census = census
+    def __init__(self, request: LayoutRequest) -> None:
+        super().__init__(request)
+        pen, nodes, width = request.pen, request.nodes, request.width
+        self.metric = request.metric
         gpus = max((pen.plan.nodes[node].gpus for node in nodes), default=0)
         self.columns = max(1, -(-gpus // 2))
         """Cells of a node: the first half of its GPUs above, the others below."""
@@ -92,16 +77,6 @@ class Heat:
 
     # Where things are
 
-    @property
-    def height(self) -> int:
-        return -(-len(self.nodes) // self.across)
-
-    def top(self, band: int) -> int:
-        return band
-
-    def band_at(self, y: int) -> int:
-        return y
-
     def _x(self, position: int) -> int:
         return self.gutter + position % self.across * self._block
 
@@ -113,7 +88,7 @@ class Heat:
         return position if position < len(self.nodes) else None
 
     def locate(self, position: int, index: int, kind: str) -> Region | None:
-        node = self.pen.plan.nodes[self.nodes[position]]
+        node = self.node(position)
         if kind != GPU or index >= node.gpus:
             return None
         return Region(self._x(position) + index % self.columns, position // self.across, 1, 1)
@@ -123,7 +98,7 @@ class Heat:
         position = self.position_at(x, y)
         if position is None:
             return None
-        node, index = self.pen.plan.nodes[self.nodes[position]], x - self._x(position)
+        node, index = self.node(position), x - self._x(position)
         return Place(node.rank, GPU, index) if index < min(self.columns, node.gpus) else None
 
     def cursor(self, position: int, index: int, kind: str) -> Iterator[CursorMark]:
@@ -138,7 +113,7 @@ class Heat:
         yield CursorMark(region.x, region.y, 1)
 
     def header(self) -> tuple[Line, ...]:
-        line = LineBuilder.empty()
+        line = LineBuilder()
         if isinstance(self.nodes, range) and self.nodes.step == 1:
             every = -(-(len(str(self.across)) + 2) // self._block)
             for node in range(0, self.across, every):
@@ -147,7 +122,7 @@ class Heat:
 
     def key(self) -> Iterator[tuple[Run, str]]:
         glyphs = self.pen.glyphs
-        if not self._live:
+        if not self.live:
             for name, mark in self.pen.marks.items():
                 yield Run(mark.letter, self.pen.letter_style(name)), self.pen.clean(name)
             yield Run(glyphs.empty, FAINT), "free"
@@ -167,10 +142,10 @@ class Heat:
     def draw(self, band: int, overlay: Overlay | None) -> tuple[Line, ...]:
         """One line: the number and letter of its first node, then all its nodes."""
         first = band * self.across
-        line = LineBuilder.empty()
+        line = LineBuilder()
         node = self.nodes[first]
         line.add(str(node).rjust(self._digits), MUTED)
-        if residents := self._census[node].largest[:1]:
+        if residents := self.census[node].largest[:1]:
             mark = None if residents[0] is None else self.pen.by_number[residents[0]]
             style = self.pen.letter_style(mark.name) if mark else FAINT
             line.put(self._digits + 1, mark.letter[0] if mark else self.pen.glyphs.empty, style)
@@ -184,20 +159,19 @@ class Heat:
         return (line.finish(self.width),)
 
     def _node(self, node: int, overlay: Overlay | None) -> Iterator[Run]:
-        extent = self._census[node]
+        extent = self.census[node]
         seen = overlay.observation.node(node) if overlay else None
         if overlay is not None and seen is not None and seen.stale:
             yield Run("?" * min(2, self.columns), NAME)
             yield Run(self.pen.glyphs.hatch * (self.columns - 2), FAINT)
             return
         if overlay is None:
-            known = self._known.get(extent)
-            if known is None:
-                known = self._known[extent] = tuple(self._planned(extent, halves) for halves in self._cells(extent))
-            yield from known
+            if extent not in self._known:
+                self._known[extent] = tuple(self._planned(extent, halves) for halves in self._cells(extent))
+            yield from self._known[extent]
             return
         for halves in self._cells(extent):
-            yield self._measured(node, extent.largest, halves, overlay, seen)
+            yield self._measured(node, halves, overlay, seen)
 
     def _cells(self, extent: Extent) -> Iterator[tuple[int, ...]]:
         """The GPUs of each cell, the upper one first."""
@@ -236,14 +210,8 @@ class Heat:
             run = self._runs[key] = Run(UPPER, Style("heat", level=key[0], ground="heat", under=key[1]))
         return run
 
-    def _measured(
-        self,
-        node: int,
-        residents: Sequence[int | None],
-        halves: Sequence[int],
-        overlay: Overlay,
-        seen: NodeSample | None,
-    ) -> Run:
+    def _measured(self, node: int, halves: Sequence[int], overlay: Overlay, seen: NodeSample | None) -> Run:
+        residents = self.census[node].largest
         if not halves:
             return ABSENT
         paints: list[int] = []
@@ -296,7 +264,7 @@ class Heat:
         for sample in nodes[:: max(1, 8 * len(nodes) // PEERS)]:
             if not 0 <= sample.rank < len(self.pen.plan.nodes) or sample.stale:
                 continue
-            residents = self._census[sample.rank].largest
+            residents = self.census[sample.rank].largest
             for device in sample.devices:
                 component = residents[device.index] if 0 <= device.index < len(residents) else None
                 value = heat_of(device, self.metric)

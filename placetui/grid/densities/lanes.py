@@ -81,13 +81,8 @@ def _upto(number: int, step: int) -> int:
 def write(pen: Pen, lines: Sequence[LineBuilder], entries: Sequence[LaneEntry]) -> None:
     """Write entries into their lines."""
     for entry in entries:
-        builder, room = lines[entry.line], entry.width
-        builder.put(entry.x, "")
-        for run in entry.runs:
-            shown = pen.cut(run.text, room)
-            cells = pen.measure(shown)
-            builder.add(shown, run.style, cells)
-            room -= cells
+        lines[entry.line].put(entry.x, "")
+        pen.write(lines[entry.line], entry.runs, entry.width)
 
 
 def _items(pen: Pen, node: Node, overlay: Overlay | None) -> Iterator[tuple[Place | None, tuple[Run, ...], bool]]:

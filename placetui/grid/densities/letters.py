@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from placetui.grid.densities import lanes
-from placetui.grid.densities.base import GUTTER_GAP, MOST_DEVICES, CursorMark, Place, Region
+from placetui.grid.densities.base import (
+    GUTTER_GAP,
+    MOST_DEVICES,
+    CursorMark,
+    DensityLayout,
+    LayoutRequest,
+    Place,
+    Region,
+)
 from placetui.grid.densities.cell import Cell, worst
-from placetui.grid.densities.rows import Census, Extent, is_oversubscribed, processes_on
+from placetui.grid.densities.rows import Extent, is_oversubscribed, processes_on
 from placetui.grid.look.style import FAINT, MUTED, NAME, TEXT, Line, LineBuilder, Run, Style
 from placetui.grid.overlay import Overlay
-from placetui.grid.pen import Pen
 from placetui.placement.plan import GPU, Device
 
 LEAST = 3
@@ -35,15 +42,12 @@ WIDEST_NAME = 22
 Write = Callable[[Device], list[Run]]
 
 
-class Letters:
+class Letters(DensityLayout):
     """The layout and the lines of the density that shows letters."""
 
-    across = 1
-
-    def __init__(self, pen: Pen, nodes: Sequence[int], width: int | None, live: bool, census: Census) -> None:
-        self.pen = pen
-        self.nodes = nodes
-        self._live = live
+    def __init__(self, request: LayoutRequest) -> None:
+        super().__init__(request)
+        pen, nodes, width = request.pen, request.nodes, request.width
         shown = [pen.plan.nodes[node] for node in nodes]
         roomy = width is None or width >= ROOMY
         self._lane_width = 0 if not lanes.has_lanes(pen, shown) else LANE if roomy else NARROW_LANE
@@ -51,10 +55,10 @@ class Letters:
         names = min(WIDEST_NAME, max((4, *(pen.name_width(node.name) for node in shown))))
         self.devices = min(MOST_DEVICES, max((node.gpus for node in shown), default=0))
         across = max(1, self.devices)
-        longest = max((self._longest(extent) for extent in {census[node] for node in nodes}), default=0)
+        longest = max((self._longest(extent) for extent in {self.census[node] for node in nodes}), default=0)
         self._mark = len(pen.glyphs.unfixed) if pen.plan.unfixed_nodes else 0
         """Columns of a cell for the sign that a place is not fixed."""
-        wanted = min(MOST, max(NATURAL, longest + live + self._mark))
+        wanted = min(MOST, max(NATURAL, longest + self.live + self._mark))
         fixed = names + GUTTER_GAP + 1 + (groups + 2 if groups else 0) + self._lane_width
         self.cell = wanted
         if width is not None:
@@ -81,21 +85,8 @@ class Letters:
                 used[device] += len(label)
         return max(used, default=0)
 
-    @property
-    def height(self) -> int:
-        return len(self.nodes)
-
-    def top(self, band: int) -> int:
-        return band
-
-    def band_at(self, y: int) -> int:
-        return y
-
-    def position_at(self, x: int, y: int) -> int | None:
-        return y if 0 <= y < self.height else None
-
     def header(self) -> tuple[Line, ...]:
-        line = LineBuilder.empty()
+        line = LineBuilder()
         line.put(0, "node", FAINT)
         for device in range(self.devices):
             line.put(self._x(device), str(device)[-self.cell :], FAINT)
@@ -107,23 +98,13 @@ class Letters:
         return self.gutter + device * self.pitch
 
     def key(self) -> Iterator[tuple[Run, str]]:
-        glyphs = self.pen.glyphs
-        yield Run(glyphs.span * 3, Style("component")), "one process"
-        yield Run(glyphs.right, Style("component")), "not adjacent"
-        yield Run(glyphs.empty, FAINT), "free"
-        yield from self.pen.unfixed_key()
-        if self._live:
-            yield from ((self.pen.state(state), state) for state in ("restarting", "dead", "stale"))
-            yield Run(glyphs.differs, Style("warning")), "not as planned"
-            yield Run(glyphs.above, Style("warning")), "above a threshold"
-        else:
-            yield Run(glyphs.states["dead"], Style("error")), "oversubscribed"
+        return self.shared_key(("restarting", "dead", "stale"), Style("warning"), Style("error"))
 
     def draw(self, band: int, overlay: Overlay | None) -> tuple[Line, ...]:
-        node = self.pen.plan.nodes[self.nodes[band]]
+        node = self.node(band)
         gpus = [one for one in self.pen.plan.devices_of(node.rank) if one.kind == GPU and one.index < self.devices]
         cells = [Cell(self.pen, device, overlay) for device in gpus]
-        line = LineBuilder.empty()
+        line = LineBuilder()
         sign = worst(cells)
         self.pen.put_name(line, 0, node.name, self._name, sign.style if sign else NAME)
         if sign:
@@ -148,7 +129,7 @@ class Letters:
 
     def _style_of(self, gpus: Sequence[Device]) -> Write:
         """Labels with ranks if all of the node's fit, in short if need be, else letters: cells of a node look alike."""
-        room = self.cell - self._live - self._mark
+        room = self.cell - self.live - self._mark
         for write in (self._labels, self._short_labels):
             if all(_width(write(device)) + is_oversubscribed(device) <= room for device in gpus):
                 return write
@@ -211,7 +192,7 @@ class Letters:
         line.add(" " * (end - line.column), pen.on(TEXT, ground))
 
     def locate(self, position: int, index: int, kind: str) -> Region | None:
-        node = self.pen.plan.nodes[self.nodes[position]]
+        node = self.node(position)
         if kind == GPU:
             return Region(self._x(index), position, self.cell, 1) if index < min(node.gpus, self.devices) else None
         if not self._lane_width:
@@ -224,7 +205,7 @@ class Letters:
         position = self.position_at(x, y)
         if position is None or x < self.gutter:
             return None
-        node = self.pen.plan.nodes[self.nodes[position]]
+        node = self.node(position)
         if x < self._lane:
             device, within = divmod(x - self.gutter, self.pitch)
             return Place(node.rank, GPU, device) if within < self.cell and device < node.gpus else None

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from placetui.grid.pen import Pen
-from placetui.placement.plan import GPU, Component, Device, Plan
+from placetui.placement.plan import GPU, Device, Plan
 
 Shape: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
 """Component and devices of each process on a bank of devices, by component and rank."""
@@ -93,11 +93,6 @@ def _merge_crowds(shape: Shape) -> list[tuple[tuple[int, ...], tuple[int, ...]]]
     return merged
 
 
-def rows_of(shape: Shape) -> int:
-    """Rows that a bank needs; one at least, to show that it is empty."""
-    return max((slot.row for slot in arrange(shape)), default=0) + 1
-
-
 @dataclass(frozen=True, slots=True)
 class Process:
     """One process on a bank of devices of a node."""
@@ -140,21 +135,15 @@ class Extent:
     """Processes on GPUs."""
 
     gpu_rows: int
-    robots: tuple[tuple[str, int], ...] = ()
-    """Rows by hardware type."""
-
-    robot_components: tuple[frozenset[int], ...] = ()
-    """Components on each robot, all types in a row."""
-
-    on_node: tuple[int, ...] = ()
-    """Components with processes on the node itself."""
-
-    largest: tuple[int | None, ...] = ()
+    largest: tuple[int | None, ...]
     """By GPU, the component with the largest share; None where it is free."""
+
+    on_node: int
+    """Components with processes on the node itself."""
 
     @property
     def shape(self) -> Shape:
-        return _shape(self.holdings)
+        return tuple((component, devices) for component, devices, _ in self.holdings)
 
 
 class Census:
@@ -173,63 +162,28 @@ class Census:
 
 def _count(plan: Plan) -> list[Extent]:
     """In one pass over the placements and without building a device."""
-    gpus: list[list[Holding]] = [[] for _ in plan.nodes]
-    robots: dict[tuple[int, str], list[Holding]] = {}
-    on_node: dict[int, dict[int, None]] = {}
+    on_gpus: list[list[Holding]] = [[] for _ in plan.nodes]
+    on_node: list[set[int]] = [set() for _ in plan.nodes]
     kinds = plan.topology.robot_kinds
     for number, component in enumerate(plan.components.values()):
-        units = _units(component)
+        units = component.rank_units or (0,) * component.world_size
         for placement in component.placements:
-            ranks = placement.devices
-            node = placement.cluster_node_rank
+            ranks, node = placement.devices, placement.cluster_node_rank
             if not ranks:
-                on_node.setdefault(node, {})[number] = None
-                continue
-            devices = tuple(ranks) if len(ranks) == 1 else tuple(sorted(set(ranks)))
-            holding = (number, devices, units if isinstance(units, int) else units[placement.rank])
-            if kinds and (kind := kinds.get(placement.node_group_label, GPU)) != GPU:
-                robots.setdefault((node, kind), []).append(holding)
-            else:
-                gpus[node].append(holding)
+                on_node[node].add(number)
+            elif not kinds or kinds.get(placement.node_group_label, GPU) == GPU:
+                devices = tuple(ranks) if len(ranks) == 1 else tuple(sorted(set(ranks)))
+                on_gpus[node].append((number, devices, units[placement.rank] or 0))
     known: dict[object, Extent] = {}
     extents: list[Extent] = []
     for one in plan.nodes:
-        banks = tuple((kind, count, tuple(robots.get((one.rank, kind), ()))) for kind, count in one.hardware.items())
-        key = (one.gpus, tuple(gpus[one.rank]), banks, tuple(on_node.get(one.rank, ())))
-        extent = known.get(key)
-        if extent is None:
-            extent = known[key] = _extent(*key)
-        extents.append(extent)
+        holdings, components = tuple(on_gpus[one.rank]), len(on_node[one.rank])
+        key = one.gpus, holdings, components
+        if key not in known:
+            rows = max((slot.row for slot in arrange(tuple(held[:2] for held in holdings))), default=0) + 1
+            known[key] = Extent(one.gpus, holdings, rows, _largest(one.gpus, holdings), components)
+        extents.append(known[key])
     return extents
-
-
-def _units(component: Component) -> int | list[int]:
-    """Share of all ranks, or of each where they differ."""
-    each = [units or 0 for units in component.rank_units]
-    if not each:
-        return 0
-    return each[0] if min(each) == max(each) else each
-
-
-def _extent(
-    gpus: int,
-    holdings: tuple[Holding, ...],
-    banks: tuple[tuple[str, int, tuple[Holding, ...]], ...],
-    on_node: tuple[int, ...],
-) -> Extent:
-    return Extent(
-        gpus,
-        holdings,
-        rows_of(_shape(holdings)),
-        tuple((kind, rows_of(_shape(held))) for kind, _, held in banks),
-        tuple(
-            frozenset(component for component, devices, _ in held if robot in devices)
-            for _, count, held in banks
-            for robot in range(count)
-        ),
-        on_node,
-        _largest(gpus, holdings),
-    )
 
 
 def _largest(gpus: int, holdings: tuple[Holding, ...]) -> tuple[int | None, ...]:
@@ -239,10 +193,6 @@ def _largest(gpus: int, holdings: tuple[Holding, ...]) -> tuple[int | None, ...]
             if device < gpus and ((held := most[device]) is None or units > held[0]):
                 most[device] = units, component
     return tuple(None if one is None else one[1] for one in most)
-
-
-def _shape(holdings: tuple[Holding, ...]) -> Shape:
-    return tuple((component, devices) for component, devices, _ in holdings)
 
 
 def is_oversubscribed(device: Device) -> bool:

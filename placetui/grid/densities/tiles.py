@@ -12,22 +12,11 @@ from itertools import accumulate
 
 from placetui.grid.densities import lanes
 from placetui.grid.densities.bank import Bank, TileSize
-from placetui.grid.densities.base import MOST_DEVICES, CursorMark, Place, Region
+from placetui.grid.densities.base import MOST_DEVICES, CursorMark, DensityLayout, LayoutRequest, Place, Region
 from placetui.grid.densities.cell import Cell, node_figures, worst
-from placetui.grid.densities.rows import Census, RowSlot, Shape, adjacent, arrange, joined_tiles
-from placetui.grid.look.style import (
-    ERROR,
-    FAINT,
-    MUTED,
-    NAME,
-    WARNING,
-    Line,
-    LineBuilder,
-    Run,
-    Style,
-)
+from placetui.grid.densities.rows import RowSlot, Shape, adjacent, arrange, joined_tiles
+from placetui.grid.look.style import FAINT, MUTED, NAME, Line, LineBuilder, Run
 from placetui.grid.overlay import Overlay
-from placetui.grid.pen import Pen
 from placetui.placement.plan import GPU
 from placetui.placement.topology import Node
 
@@ -41,29 +30,19 @@ WIDEST_NAME = 12
 """Columns of node names at the left."""
 
 
-class Tiles:
+class Tiles(DensityLayout):
     """The layout and the lines of the three densities that show GPUs as tiles."""
 
-    across = 1
-
-    def __init__(
-        self,
-        size: TileSize,
-        pen: Pen,
-        nodes: Sequence[int],
-        width: int | None,
-        live: bool,
-        census: Census,
-        spare: int = 0,
-    ) -> None:
-        self.size = size = size.with_spare(spare, live)
-        self.pen = pen
-        self.nodes = nodes
-        self._census = census
-        self._live = live
+    def __init__(self, size: TileSize, request: LayoutRequest) -> None:
+        super().__init__(request)
+        pen, nodes, width = request.pen, request.nodes, request.width
+        self.size = size = size.with_spare(request.spare, request.live)
         self._arranged: dict[Shape, tuple[RowSlot, ...]] = {}
+        """Rows of processes, by shape: nodes mostly look alike."""
+
         self.pieces: dict[tuple[object, ...], Line] = {}
         """Residents as they were written last."""
+
         shown = [pen.plan.nodes[node] for node in nodes]
         self.devices = min(MOST_DEVICES, max((node.gpus for node in shown), default=0))
         across = max(1, self.devices)
@@ -93,8 +72,8 @@ class Tiles:
     def _cell_lines(self, node: Node) -> int:
         if not node.gpus:
             return 0
-        own = self.size.lines if self._live else self.size.planned_lines
-        return own + self.size.per_resident * self._census[node.rank].gpu_rows
+        own = self.size.lines if self.live else self.size.planned_lines
+        return own + self.size.per_resident * self.census[node.rank].gpu_rows
 
     def _main(self, node: Node) -> int:
         """Lines above the lanes."""
@@ -102,9 +81,9 @@ class Tiles:
         return max(lines, 1) if self._head or lines > 1 else 2
 
     def _lane_lines(self, node: Node) -> int:
-        extent = self._census[node.rank]
         services = len(self.pen.services.get(node.rank, ()))
-        taken = lanes.slots_of(len(extent.robot_components), len(extent.on_node), services, self._slots)
+        robots, on_node = sum(node.hardware.values()), self.census[node.rank].on_node
+        taken = lanes.slots_of(robots, on_node, services, self._slots)
         return taken[-1] // self._slots + 1 if taken else 0
 
     def _height(self, node: Node) -> int:
@@ -119,14 +98,8 @@ class Tiles:
     def band_at(self, y: int) -> int:
         return bisect_right(self._tops, y) - 1
 
-    def position_at(self, x: int, y: int) -> int | None:
-        return self.band_at(y) if 0 <= y < self.height else None
-
-    def header(self) -> tuple[Line, ...]:
-        return ()
-
     def locate(self, position: int, index: int, kind: str) -> Region | None:
-        node = self.pen.plan.nodes[self.nodes[position]]
+        node = self.node(position)
         top = self._tops[position]
         if kind == GPU:
             if index >= min(node.gpus, self.devices):
@@ -145,7 +118,7 @@ class Tiles:
         position = self.position_at(x, y)
         if position is None or not self.gutter <= x < self.width:
             return None
-        node = self.pen.plan.nodes[self.nodes[position]]
+        node = self.node(position)
         device = (x - self.gutter) // self.pitch
         region = self.locate(position, device, GPU)
         if region and region.contains(x, y):
@@ -166,7 +139,7 @@ class Tiles:
             yield from (CursorMark(x, y + line, width) for line in range(height))
             return
         left, right = ("", "") if self.size.border else tuple(self.pen.glyphs.cursor)
-        tile, rows = self._spans(self.pen.plan.nodes[self.nodes[position]], index)
+        tile, rows = self._spans(self.node(position), index)
         wide = tile != (index, index)
         if self.size.border:
             yield from (CursorMark(x, at, width, inverse=False) for at in (y, y + height - 1))
@@ -182,7 +155,7 @@ class Tiles:
 
     def _spans(self, node: Node, index: int) -> tuple[tuple[int, int], dict[int, tuple[int, int]]]:
         """First and last GPU of the tile that a GPU belongs to, and by line of the resident that is there."""
-        slots, first = self.slots(self._census[node.rank].shape), self.size.first_row(self._live)
+        slots, first = self.slots(self.census[node.rank].shape), self.size.first_row(self.live)
         tiles = () if self.size.border else joined_tiles(slots)
         tile = next((ends for ends in tiles if ends[0] <= index <= ends[1]), (index, index))
         step = self.size.per_resident
@@ -197,24 +170,13 @@ class Tiles:
 
     def key(self) -> Iterator[tuple[Run, str]]:
         glyphs = self.pen.glyphs
-        if self._live:
+        if self.live:
             yield Run(glyphs.eighths[-1], MUTED), "memory"
             if not self.size.names_left:
                 yield Run(glyphs.ramp[3] if self.pen.ascii else "⣿", MUTED), "load"
         else:
             yield Run(glyphs.foot * 2, MUTED), "shares"
-        yield Run(glyphs.span * 3, Style("component")), "one process"
-        yield Run(glyphs.right, Style("component")), "not adjacent"
-        yield Run(glyphs.empty, FAINT), "free"
-        yield from self.pen.unfixed_key()
-        if self._live:
-            yield from (
-                (self.pen.state(state), state) for state in ("starting", "restarting", "pending", "dead", "stale")
-            )
-            yield Run(glyphs.differs, WARNING), "not as planned"
-            yield Run(glyphs.above, WARNING), "above a threshold"
-        else:
-            yield Run(glyphs.states["dead"], ERROR), "oversubscribed"
+        yield from self.shared_key(("starting", "restarting", "pending", "dead", "stale"))
 
     # Drawing
 
@@ -225,7 +187,6 @@ class Tiles:
         return self._arranged[shape]
 
     def keep(self, key: tuple[object, ...], piece: Line) -> None:
-        """Remember how a resident is written."""
         if len(self.pieces) >= REMEMBERED:
             self.pieces.clear()
         self.pieces[key] = piece
@@ -239,8 +200,8 @@ class Tiles:
 
     def draw(self, band: int, overlay: Overlay | None) -> tuple[Line, ...]:
         """All lines of one node, the blank one below it included."""
-        node = self.pen.plan.nodes[self.nodes[band]]
-        lines = [LineBuilder.empty() for _ in range(self._height(node))]
+        node = self.node(band)
+        lines = [LineBuilder() for _ in range(self._height(node))]
         gpus = [one for one in self.pen.plan.devices_of(node.rank) if one.kind == GPU and one.index < self.devices]
         cells = [Cell(self.pen, device, overlay) for device in gpus]
         if self.gutter:

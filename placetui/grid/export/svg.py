@@ -45,24 +45,11 @@ SHAPES = frozenset({*STROKES, *BLOCKS, *CORNERS, *"◂▸■□▣", UNICODE.abs
 """Characters that are drawn rather than written: fonts leave gaps between them, or differ too much."""
 
 
-def to_svg(
-    drawing: Drawing,
-    *,
-    title: str = "",
-    legend: bool = True,
-    palette: Palette = DARK,
-) -> str:
-    """The drawing as a picture with its title and legend.
-
-    Args:
-        drawing: What to show, all of it.
-        title: Left in the title line; the plan's source by default.
-        legend: Whether to add the legend.
-        palette: `DARK` or `LIGHT`.
-    """
+def to_svg(drawing: Drawing, *, title: str = "", legend: bool = True, palette: Palette = DARK) -> str:
+    """All of the drawing as a picture with its legend and a title, by default the plan's source."""
     lines = [*drawing.header(), *drawing.lines()]
     below = drawing.legend() if legend else ()
-    columns = max([drawing.width, *(_columns(line, drawing.cell_width) for line in below)])
+    columns = max([drawing.width, *(sum(drawing.cell_width(run.text) for run in line) for line in below)])
     width = columns * CELL + 2 * MARGIN
     legend_top = TITLE + MARGIN / 2 + len(lines) * LINE + LINE / 2
     bottom = legend_top + (len(below) + 0.8) * LINE if below else legend_top - LINE / 2
@@ -94,12 +81,7 @@ def to_svg(
     return "\n".join(parts)
 
 
-def _columns(line: Line, measure: CellWidth) -> int:
-    return sum(measure(run.text) for run in line)
-
-
 def _n(number: float) -> str:
-    """A number without needless digits."""
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 

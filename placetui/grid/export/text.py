@@ -17,24 +17,9 @@ RESET = "\x1b[0m"
 CUBE = (0, 95, 135, 175, 215, 255)
 """Steps of the 256-colour cube."""
 
-BASIC = (
-    (0, 0, 0),
-    (205, 49, 49),
-    (13, 188, 121),
-    (229, 229, 16),
-    (36, 114, 200),
-    (188, 63, 188),
-    (17, 168, 205),
-    (229, 229, 229),
-    (102, 102, 102),
-    (241, 76, 76),
-    (35, 209, 139),
-    (245, 245, 67),
-    (59, 142, 234),
-    (214, 112, 214),
-    (41, 184, 219),
-    (255, 255, 255),
-)
+DARK_COLORS = "#000000 #cd3131 #0dbc79 #e5e510 #2472c8 #bc3fbc #11a8cd #e5e5e5"
+BRIGHT_COLORS = "#666666 #f14c4c #23d18b #f5f543 #3b8eea #d670d6 #29b8db #ffffff"
+BASIC = tuple(map(rgb, f"{DARK_COLORS} {BRIGHT_COLORS}".split()))
 
 
 def page(drawing: Drawing, *, legend: bool = True) -> Iterator[Line]:

@@ -33,14 +33,11 @@ class Flow:
     def lines(
         self, pieces: Iterable[Line], *, head: Line = (), indent: int = 0, separator: str | None = None
     ) -> list[Line]:
-        """The pieces after `head`, in as many lines as they need; lines after the first are indented.
-
-        A piece that is wider than a line is cut.
-        """
+        """The pieces after `head`, in as many lines as they need, those after the first indented; wide ones are cut."""
         between = self.separator if separator is None else separator
         indent = indent if self.width - indent >= _LEAST else 0
-        line = LineBuilder.empty()
-        self._write(line, head, self.width)
+        line = LineBuilder()
+        self.pen.write(line, head, self.width)
         done: list[Line] = []
         # A blank line is no place for a separator, a head has its own.
         fresh = True
@@ -48,12 +45,12 @@ class Flow:
             gap = 0 if fresh else len(between)
             if line.column + gap + self.measure(piece) > self.width and line.column > indent:
                 done.append(tuple(line.runs))
-                line = LineBuilder.empty()
+                line = LineBuilder()
                 line.put(indent, "")
                 fresh = True
             if not fresh:
                 line.add(between, FAINT)
-            self._write(line, piece, self.width - line.column)
+            self.pen.write(line, piece, self.width - line.column)
             fresh = False
         if line.runs:
             done.append(tuple(line.runs))
@@ -67,22 +64,11 @@ class Flow:
 
     def cut(self, pieces: Sequence[Line]) -> Line:
         """As many whole pieces as fit in one line; at least a part of the first."""
-        line = LineBuilder.empty()
+        line = LineBuilder()
         for number, piece in enumerate(pieces):
             gap = self.separator if number else ""
             if number and line.column + len(gap) + self.measure(piece) > self.width:
                 break
             line.add(gap, FAINT)
-            self._write(line, piece, self.width - line.column)
+            self.pen.write(line, piece, self.width - line.column)
         return tuple(line.runs)
-
-    def _write(self, line: LineBuilder, piece: Line, room: int) -> None:
-        for run in piece:
-            if room <= 0:
-                return
-            shown = self.pen.cut(run.text, room)
-            cells = self.pen.measure(shown)
-            line.add(shown, run.style, cells)
-            room -= cells
-            if shown != run.text:
-                return

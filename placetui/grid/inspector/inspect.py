@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from placetui.grid.densities import Place
@@ -19,7 +19,7 @@ from placetui.grid.inspector.readings import (
     short_memory,
     where_from,
 )
-from placetui.grid.inspector.residents import resident_table
+from placetui.grid.inspector.residents import TableLine, resident_table
 from placetui.grid.look.style import ERROR, FAINT, MUTED, NAME, TEXT, WARNING, Line, Run
 from placetui.grid.look.text import CellWidth, cell_width
 from placetui.grid.pen import Pen
@@ -48,6 +48,13 @@ class Inspection:
     title: Line = ()
     """What it is about, for the border of a panel."""
 
+    def add(self, lines: Iterable[TableLine]) -> None:
+        """Add lines that lead to rules."""
+        for line in lines:
+            if line.path is not None:
+                self.targets.append((len(self.lines), line.path))
+            self.lines.append(line.runs)
+
     def target(self, line: int = 0) -> Path | None:
         """The rule of a line, else the first one there is."""
         return dict(self.targets).get(line, self.targets[0][1] if self.targets else None)
@@ -70,122 +77,162 @@ def inspect(
     heading: bool = True,
     measure: CellWidth = cell_width,
 ) -> Inspection:
-    """Describe a device, a robot, or a node: how it is doing, and who is on it in a table.
+    """Describe a device, a robot, or a node, which need not exist: how it is doing, and who is on it in a table.
 
-    Args:
-        plan: Where it is.
-        place: What to describe; it need not exist.
-        locate: Line and column of a value of the file, or None.
-        width: Columns that no line exceeds.
-        observation: What is known of the running cluster.
-        history: The last minute of every GPU.
-        hour: Its last hour.
-        notices: What differs from the plan there, and what is beyond its threshold.
-        ascii: Print nothing but ASCII.
-        compact: At most four lines.
-        rows: Lines that there is room for; what is too much is counted.
-        details: Every field of every rank in words, rather than a table.
-        heading: Whether the first line says what it is about; `Inspection.title` always does.
-        measure: Columns that a text takes.
+    With `compact` in at most four lines; with `details` in words, with every field of every rank. What does not fit
+    into `rows` lines is counted. Without `heading`, only `Inspection.title` says what it is about. The histories are
+    those of the last minute and hour; notices say what differs from the plan there, and what is beyond its threshold.
     """
     flow = Flow(Pen(plan, ascii, measure), max(1, width))
     node = plan.nodes[place.node] if 0 <= place.node < len(plan.nodes) else None
     device = _device(plan, place)
     if node is None or device is None:
         return Inspection(flow.lines([flow.text(_absent(plan, place, node), MUTED)]))
-    describer = Describer(plan, flow, locate, observation)
+    inspector = _Inspector(Describer(plan, flow, locate, observation), node, device, notices)
     if compact:
-        return _compact(flow, describer, node, device, notices, heading)
+        return inspector.compact(heading)
     if details:
-        histories = [one for one in (history, hour) if one is not None]
-        return _all(flow, describer, node, device, list(_above(flow, node, device, observation, histories, notices)))
-    title = _title(flow, node, device, observation, with_source=True)
-    found = Inspection(title=title[0], lines=title if heading else [])
-    _summary(found, flow, describer, node, device, notices, history, rows)
+        return inspector.details([one for one in (history, hour) if one is not None])
+    found = inspector.table(heading, history, rows)
     return found if rows is None or len(found.lines) <= rows else _fitted(flow, found, max(2, rows))
 
 
-def _summary(
-    found: Inspection,
-    flow: Flow,
-    describer: Describer,
-    node: Node,
-    device: Device,
-    notices: Sequence[str],
-    history: DeviceHistory | None,
-    rows: int | None,
-) -> None:
-    """What is wrong, how it is doing, who is on it."""
-    observation = describer.observation
-    for notice in notices[:MOST]:
-        found.lines.extend(_on_ground(flow, line) for line in _notice(flow, notice))
-    groups = groups_of(describer.plan, device.occupants)
-    sample = observation.device(node.rank, device.index) if observation and device.kind == GPU else None
-    table = resident_table(describer, groups[:MOST], sample)
-    seen = observation.node(node.rank) if observation else None
-    if observation is not None and device.kind == GPU and seen is not None:
-        room = None if rows is None else rows - len(found.lines) - len(table)
-        found.lines.extend(gpu_lines(flow, observation, seen, sample, history, room))
-    else:
-        found.lines.extend(_live(flow, device, observation, ()))
-    if rows is None or len(found.lines) + len(table) + 2 <= rows:
-        found.lines.append(())
-    for line in table:
-        if line.path is not None:
-            found.targets.append((len(found.lines), line.path))
-        found.lines.append(line.runs)
-    if len(groups) > MOST:
-        found.lines.extend(flow.sentence(f"and {count(len(groups) - MOST, 'more component')}", MUTED))
-    if device.kind == NODE:
-        for service in flow.pen.services.get(node.rank, ()):
-            found.lines.extend(flow.lines([(Run(service, MUTED), Run(" started by the framework", FAINT))]))
+class _Inspector:
+    """Describes one device."""
 
+    def __init__(self, describer: Describer, node: Node, device: Device, notices: Sequence[str]) -> None:
+        self.describer = describer
+        self.flow = describer.flow
+        self.node = node
+        self.device = device
+        self.notices = notices
+        self.groups = groups_of(describer.plan, device.occupants)
+        self.observation = describer.observation
+        self.seen = self.observation.node(node.rank) if self.observation else None
+        self.sample = self.seen.device(device.index) if self.seen and device.kind == GPU else None
 
-def _on_ground(flow: Flow, line: Line) -> Line:
-    """A warning as wide as the panel."""
-    blank = flow.width - flow.measure(line)
-    runs = (*line, Run(" " * blank, WARNING))
-    return tuple(Run(run.text, flow.pen.on(run.style, "warning")) for run in runs)
+    def table(self, heading: bool, history: DeviceHistory | None, rows: int | None) -> Inspection:
+        """What is wrong, how it is doing, who is on it."""
+        title = self._title(with_source=True)
+        found = Inspection(title=title[0], lines=title if heading else [])
+        for notice in self.notices[:MOST]:
+            found.lines.extend(self._on_ground(line) for line in self._notice(notice))
+        table = resident_table(self.describer, self.groups[:MOST], self.sample)
+        if self.observation is not None and self.device.kind == GPU and self.seen is not None:
+            room = None if rows is None else rows - len(found.lines) - len(table)
+            found.lines.extend(gpu_lines(self.flow, self.observation, self.seen, self.sample, history, room))
+        else:
+            found.lines.extend(self._live(()))
+        if rows is None or len(found.lines) + len(table) + 2 <= rows:
+            found.lines.append(())
+        found.add(table)
+        found.lines.extend(self._others())
+        return found
 
+    def details(self, histories: Sequence[DeviceHistory]) -> Inspection:
+        """All in words: how it is doing, who is on it, who holds its memory."""
+        flow, sample = self.flow, self.sample
+        found = Inspection(self._title())
+        # What is wrong comes first, and how it is doing before who is on it: a low window shows the first lines only.
+        for notice in self.notices[:MOST]:
+            found.lines.extend(self._notice(notice))
+        found.lines.extend(self._live(histories))
+        widest = max((flow.measure(self.describer.head(group)) for group in self.groups), default=0)
+        for group in self.groups[:MOST]:
+            lines = self.describer.lines(group, min(WIDEST_INDENT, widest + 3))
+            found.add(TableLine(line, group.component.rule.path) for line in lines)
+        found.lines.extend(self._others())
+        if self.observation and sample:
+            found.lines.extend(job_lines(flow, self.observation, sample))
+        if sample and sample.processes:
+            found.lines.extend(process_lines(flow, sample.processes))
+        if sample and sample.claims:
+            found.lines.extend(claim_lines(flow, sample))
+        return found
 
-def _above(
-    flow: Flow,
-    node: Node,
-    device: Device,
-    observation: Observation | None,
-    histories: Sequence[DeviceHistory],
-    notices: Sequence[str],
-) -> Iterator[Line]:
-    yield from _title(flow, node, device, observation)
-    # What is wrong comes first, and how it is doing before who is on it: a low window shows the first lines only.
-    for notice in notices[:MOST]:
-        yield from _notice(flow, notice)
-    yield from _live(flow, device, observation, histories)
+    def compact(self, heading: bool) -> Inspection:
+        """Title with memory, what is wrong, then a row for each group as far as there is room."""
+        flow, groups = self.flow, self.groups
+        pieces: list[Line] = [self._name(), *self._share()]
+        if self.observation and self.sample:
+            pieces.extend(short_memory(flow, self.observation, self.sample))
+        title = flow.cut(pieces)
+        found = Inspection([title] if heading else [], title=title)
+        if self.notices:
+            more = f" (and {len(self.notices) - 1} more)" if len(self.notices) > 1 else ""
+            found.lines.append(self._on_ground(flow.cut([flow.text(f"! {self.notices[0]}{more}", WARNING)])))
+        room = COMPACT - len(found.lines) - (len(groups) > COMPACT - len(found.lines))
+        titled = not heading and len(groups) < room
+        found.add(resident_table(self.describer, groups[:room], self.sample, header=titled, others=False)[:room])
+        if len(groups) > room:
+            found.lines.append(flow.cut([flow.text(f"and {len(groups) - room} more", MUTED)]))
+        return found
 
+    def _others(self) -> Iterator[Line]:
+        """Components that are too many, and what the framework adds."""
+        if len(self.groups) > MOST:
+            yield from self.flow.sentence(f"and {count(len(self.groups) - MOST, 'more component')}", MUTED)
+        if self.device.kind == NODE:
+            for service in self.flow.pen.services.get(self.node.rank, ()):
+                yield from self.flow.lines([(Run(service, MUTED), Run(" started by the framework", FAINT))])
 
-def _all(flow: Flow, describer: Describer, node: Node, device: Device, above: Sequence[Line]) -> Inspection:
-    """What stands above, then who is on it, then who holds its memory."""
-    found = Inspection([*above])
-    observation = describer.observation
-    groups = groups_of(describer.plan, device.occupants)
-    indent = min(WIDEST_INDENT, max((flow.measure(describer.head(group)) for group in groups), default=0) + 3)
-    for group in groups[:MOST]:
-        lines = list(describer.lines(group, indent))
-        found.targets.extend((len(found.lines) + number, group.component.rule.path) for number in range(len(lines)))
-        found.lines.extend(lines)
-    if len(groups) > MOST:
-        found.lines.extend(flow.sentence(f"and {count(len(groups) - MOST, 'more component')}", MUTED))
-    if device.kind == NODE:
-        for service in flow.pen.services.get(node.rank, ()):
-            found.lines.extend(flow.lines([(Run(service, MUTED), Run(" started by the framework", FAINT))]))
-    sample = observation.device(node.rank, device.index) if observation and device.kind == GPU else None
-    if observation and sample:
-        found.lines.extend(job_lines(flow, observation, sample))
-    if sample and sample.processes:
-        found.lines.extend(process_lines(flow, sample.processes))
-    if sample and sample.claims:
-        found.lines.extend(claim_lines(flow, sample))
-    return found
+    def _on_ground(self, line: Line) -> Line:
+        """A warning as wide as the panel."""
+        runs = (*line, Run(" " * (self.flow.width - self.flow.measure(line)), WARNING))
+        return tuple(Run(run.text, self.flow.pen.on(run.style, "warning")) for run in runs)
+
+    def _notice(self, notice: str) -> list[Line]:
+        return self.flow.sentence(f"! {notice}", WARNING, 2)
+
+    def _title(self, *, with_source: bool = False) -> list[Line]:
+        pieces = list(self._facts())
+        if with_source and self.observation is not None:
+            pieces += where_from(self.flow, self.observation)
+        return self.flow.lines(pieces, head=(*self._name(), Run("   ", TEXT)), indent=2, separator="   ")
+
+    def _name(self) -> Line:
+        flow, device = self.flow, self.device
+        what = "the node itself" if device.kind == NODE else f"{kind_name(device.kind)} {device.index}"
+        if self.sample is not None:
+            what = self.sample.title
+        return (*flow.text(self.node.name, NAME), Run(flow.separator, FAINT), *flow.text(what, NAME))
+
+    def _facts(self) -> Iterator[Line]:
+        flow, node, sample = self.flow, self.node, self.sample
+        if self.device.kind == GPU:
+            memory = f" {node.memory_gib:g} GiB" if node.memory_gib else ""
+            yield flow.text(sample.name if sample and sample.name else f"{node.accelerator}{memory}", MUTED)
+            if sample and sample.physical is not None:
+                yield flow.text(f"device {self.device.index} of the plan", WARNING)
+        elif self.device.kind == NODE:
+            yield flow.text(count(node.gpus, "GPU"), MUTED)
+        yield from self._share()
+        if node.ip and node.ip != node.name:
+            yield flow.text(node.ip, MUTED)
+        if node.groups:
+            yield flow.text(f"{'group' if len(node.groups) == 1 else 'groups'} {', '.join(node.groups)}", MUTED)
+
+    def _share(self) -> Iterator[Line]:
+        flow, device = self.flow, self.device
+        if not device.occupants:
+            yield flow.text("unused" if device.kind == NODE else "free", FAINT)
+        elif device.total_share is not None:
+            total = f"share {device.total_share:.2f} of 1.00"
+            over = is_oversubscribed(device)
+            yield flow.text(f"{total}, oversubscribed" if over else total, ERROR if over else MUTED)
+        if len(device.occupants) > MOST:
+            yield flow.text(f"{len(device.occupants)} processes", MUTED)
+
+    def _live(self, histories: Sequence[DeviceHistory]) -> Iterator[Line]:
+        flow, observation, seen, is_gpu = self.flow, self.observation, self.seen, self.device.kind == GPU
+        if observation is None:
+            return
+        if seen is None:
+            yield from flow.lines([flow.text("the node was not seen", WARNING)])
+            return
+        if is_gpu:
+            yield from device_lines(flow, observation, seen, self.sample, histories)
+        yield from node_lines(flow, observation, seen, labelled=not is_gpu)
 
 
 def _fitted(flow: Flow, found: Inspection, rows: int) -> Inspection:
@@ -193,14 +240,9 @@ def _fitted(flow: Flow, found: Inspection, rows: int) -> Inspection:
     left = len(found.lines) - rows + 1
     if left < 2:
         return found
-    told = flow.cut([flow.text(f"and {left} more lines in the details", MUTED)])
-    return Inspection(
-        [*found.lines[: rows - 1], told], [one for one in found.targets if one[0] < rows - 1], found.title
-    )
-
-
-def _notice(flow: Flow, notice: str) -> list[Line]:
-    return flow.sentence(f"! {notice}", WARNING, 2)
+    more = flow.cut([flow.text(f"and {left} more lines in the details", MUTED)])
+    targets = [one for one in found.targets if one[0] < rows - 1]
+    return Inspection([*found.lines[: rows - 1], more], targets, found.title)
 
 
 def problem_lines(
@@ -241,87 +283,3 @@ def _absent(plan: Plan, place: Place, node: Node | None) -> str:
         return f"there is no node {place.node}: the plan has {count(len(plan.nodes), 'node')}"
     number = node.gpus if place.kind == GPU else node.hardware.get(place.kind, 0)
     return f"{node.name} has no {kind_name(place.kind)} {place.index}: it has {number or 'none'}"
-
-
-def _title(
-    flow: Flow, node: Node, device: Device, observation: Observation | None, *, with_source: bool = False
-) -> list[Line]:
-    head = _name(flow, node, device, observation)
-    pieces = list(_facts(flow, node, device, observation))
-    if with_source and observation is not None:
-        pieces += where_from(flow, observation)
-    return flow.lines(pieces, head=(*head, Run("   ", TEXT)), indent=2, separator="   ")
-
-
-def _name(flow: Flow, node: Node, device: Device, observation: Observation | None) -> Line:
-    what = "the node itself" if device.kind == NODE else f"{kind_name(device.kind)} {device.index}"
-    sample = observation.device(node.rank, device.index) if observation and device.kind == GPU else None
-    if sample is not None:
-        what = sample.title
-    return (*flow.text(node.name, NAME), Run(flow.separator, FAINT), *flow.text(what, NAME))
-
-
-def _facts(flow: Flow, node: Node, device: Device, observation: Observation | None) -> Iterator[Line]:
-    if device.kind == GPU:
-        sample = observation.device(node.rank, device.index) if observation else None
-        memory = f" {node.memory_gib:g} GiB" if node.memory_gib else ""
-        yield flow.text(sample.name if sample and sample.name else f"{node.accelerator}{memory}", MUTED)
-        if sample and sample.physical is not None:
-            yield flow.text(f"device {device.index} of the plan", WARNING)
-    elif device.kind == NODE:
-        yield flow.text(count(node.gpus, "GPU"), MUTED)
-    yield from _share(flow, device)
-    if node.ip and node.ip != node.name:
-        yield flow.text(node.ip, MUTED)
-    if node.groups:
-        yield flow.text(f"{'group' if len(node.groups) == 1 else 'groups'} {', '.join(node.groups)}", MUTED)
-
-
-def _share(flow: Flow, device: Device) -> Iterator[Line]:
-    if not device.occupants:
-        yield flow.text("unused" if device.kind == NODE else "free", FAINT)
-    elif device.total_share is not None:
-        total = f"share {device.total_share:.2f} of 1.00"
-        over = is_oversubscribed(device)
-        yield flow.text(f"{total}, oversubscribed" if over else total, ERROR if over else MUTED)
-    if len(device.occupants) > MOST:
-        yield flow.text(f"{len(device.occupants)} processes", MUTED)
-
-
-def _live(
-    flow: Flow, device: Device, observation: Observation | None, histories: Sequence[DeviceHistory]
-) -> Iterator[Line]:
-    if observation is None:
-        return
-    node = observation.node(device.node)
-    if node is None:
-        yield from flow.lines([flow.text("the node was not seen", WARNING)])
-        return
-    if device.kind == GPU:
-        yield from device_lines(flow, observation, node, node.device(device.index), histories)
-    yield from node_lines(flow, observation, node, labelled=device.kind != GPU)
-
-
-def _compact(
-    flow: Flow, describer: Describer, node: Node, device: Device, notices: Sequence[str], heading: bool
-) -> Inspection:
-    """Title with memory, what is wrong, then a row for each group as far as there is room."""
-    title: list[Line] = [_name(flow, node, device, describer.observation), *_share(flow, device)]
-    observation = describer.observation
-    sample = observation.device(node.rank, device.index) if observation and device.kind == GPU else None
-    if observation and sample:
-        title.extend(short_memory(flow, observation, sample))
-    found = Inspection([flow.cut(title)] if heading else [], title=flow.cut(title))
-    if notices:
-        more = f" (and {len(notices) - 1} more)" if len(notices) > 1 else ""
-        found.lines.append(_on_ground(flow, flow.cut([flow.text(f"! {notices[0]}{more}", WARNING)])))
-    groups = groups_of(describer.plan, device.occupants)
-    room = COMPACT - len(found.lines) - (len(groups) > COMPACT - len(found.lines))
-    titled = not heading and len(groups) < room
-    for row in resident_table(describer, groups[:room], sample, header=titled, others=False)[:room]:
-        if row.path is not None:
-            found.targets.append((len(found.lines), row.path))
-        found.lines.append(row.runs)
-    if len(groups) > room:
-        found.lines.append(flow.cut([flow.text(f"and {len(groups) - room} more", MUTED)]))
-    return found

@@ -69,10 +69,10 @@ def device_lines(
 ) -> Iterator[Line]:
     """Memory and load of a GPU, and how they were, in a line for each history."""
     if device is None:
-        yield from flow.lines([flow.text("the GPU was not seen", WARNING), *where_from(flow, observation)])
+        yield from _not_seen(flow, observation)
         return
-    head = (Run("memory ", MUTED), *_bar(flow, device))
-    yield from flow.lines([*_figures(flow, device), *where_from(flow, observation)], head=head, indent=len("memory "))
+    pieces = [*_figures(flow, device), *where_from(flow, observation)]
+    yield from _labelled(flow, "memory ", pieces, _bar(flow, device))
     for history in histories:
         yield from _curves(flow, history, node.rank, device.index)
 
@@ -90,7 +90,7 @@ def gpu_lines(
     The graphs are as high as there is room for, and have an axis where they are higher than a line.
     """
     if device is None:
-        yield from flow.lines([flow.text("the GPU was not seen", WARNING), *where_from(flow, observation)])
+        yield from _not_seen(flow, observation)
         return
     halves = [_memory_half(device), _load_half(flow, device)]
     width = (flow.width - GAP) // 2
@@ -105,6 +105,15 @@ def gpu_lines(
         yield from _graphs(flow, history, node.rank, device.index, width, max(1, lines))
     if device.error:
         yield from flow.lines([flow.text(device.error, WARNING)])
+
+
+def _not_seen(flow: Flow, observation: Observation) -> list[Line]:
+    return flow.lines([flow.text("the GPU was not seen", WARNING), *where_from(flow, observation)])
+
+
+def _labelled(flow: Flow, label: str, pieces: Sequence[Line], before: Line = ()) -> list[Line]:
+    """Pieces behind a label; no line where there are none."""
+    return flow.lines(pieces, head=(Run(label, MUTED), *before), indent=len(label)) if pieces else []
 
 
 def _memory_half(device: DeviceSample) -> tuple[str, float | None, list[Run]]:
@@ -163,8 +172,7 @@ def node_lines(flow: Flow, observation: Observation, node: NodeSample, *, labell
         pieces.append(flow.text(f"RAM {node.memory_used / GIB:.0f}{total} GiB", MUTED))
     if labelled:
         pieces += where_from(flow, observation)
-    if pieces:
-        yield from flow.lines(pieces, head=(Run("node   ", MUTED),), indent=len("node   "))
+    yield from _labelled(flow, "node   ", pieces)
 
 
 def short_memory(flow: Flow, observation: Observation, device: DeviceSample) -> Iterator[Line]:
@@ -219,7 +227,7 @@ def _curves(flow: Flow, history: DeviceHistory, node: int, device: int) -> list[
         values = history.series(node, device, metric)
         if any(value is not None for value in values):
             pieces.append((Run(sparkline(values, room, ascii=flow.pen.ascii), TEXT), Run(f" {name}", MUTED)))
-    return flow.lines(pieces, head=(Run(label, MUTED),), indent=len(label)) if pieces else []
+    return _labelled(flow, label, pieces)
 
 
 def process_lines(flow: Flow, processes: tuple[ProcessSample, ...]) -> list[Line]:
@@ -230,7 +238,7 @@ def process_lines(flow: Flow, processes: tuple[ProcessSample, ...]) -> list[Line
         rest = by_memory[MOST_PROCESSES:]
         held = sum(process.memory or 0 for process in rest)
         pieces.append(flow.text(f"and {len(rest)} more with {gib(held)}", MUTED))
-    return flow.lines(pieces, head=(Run("used   ", MUTED),), indent=len("used   "))
+    return _labelled(flow, "used   ", pieces)
 
 
 def claim_lines(flow: Flow, device: DeviceSample) -> list[Line]:
@@ -246,9 +254,7 @@ def claim_lines(flow: Flow, device: DeviceSample) -> list[Line]:
             "uses no memory" if held == 0 else "uses an unknown amount" if held is None else f"uses {gib(held)}",
         ]
         pieces.append((*_claimant(flow, claim), *flow.text(f" {', '.join(words)}", MUTED if held == 0 else WARNING)))
-    return (
-        flow.lines(pieces[:MOST_PROCESSES], head=(Run("reserved ", MUTED),), indent=len("reserved ")) if pieces else []
-    )
+    return _labelled(flow, "reserved ", pieces[:MOST_PROCESSES])
 
 
 def job_lines(flow: Flow, observation: Observation, device: DeviceSample) -> Iterator[Line]:
@@ -257,18 +263,16 @@ def job_lines(flow: Flow, observation: Observation, device: DeviceSample) -> Ite
     jobs = [job for job in observation.jobs if job.name in names]
     for job in jobs[:MOST_PROCESSES]:
         words = [job.name, job.framework, job.state]
-        words += [f"since {_moment(job.started)}, {age(job.started, observation.time)}"] if job.started else []
+        if job.started:
+            since = time.strftime("%Y-%m-%d %H:%M", time.localtime(job.started))
+            words.append(f"since {since}, {age(job.started, observation.time)}")
         words += [f"by {job.owner}"] if job.owner else []
         words += [f"submitted as {job.submission}"] if job.submission else ["not submitted through Ray Jobs"]
-        yield from flow.lines([flow.text(word) for word in words], head=(Run("job    ", MUTED),), indent=len("job    "))
+        yield from _labelled(flow, "job    ", [flow.text(word) for word in words])
         yield from flow.sentence(job.entrypoint, MUTED, indent=len("job    "))
     if observation.job in names and observation.owner and observation.job not in {job.name for job in jobs}:
         words = [observation.job, f"launched with placetui by {observation.owner}"]
-        yield from flow.lines([flow.text(word) for word in words], head=(Run("job    ", MUTED),), indent=len("job    "))
-
-
-def _moment(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+        yield from _labelled(flow, "job    ", [flow.text(word) for word in words])
 
 
 def _claimant(flow: Flow, claim: Claim) -> Line:

@@ -2,121 +2,92 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+
+def _by_state(signs: str) -> dict[str, str]:
+    return dict(zip(("pending", "starting", "alive", "restarting", "dead", "stale"), signs, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """One set of characters."""
+    """One set of characters, by default in Unicode."""
 
-    foot: str
+    foot: str = "▂"
     """Shares of a device, in the last line of a tile."""
 
-    bar: str
-    half: str
-    rest: str
+    bar: str = "━"
+    half: str = "╸"
+    rest: str = "─"
     """A thin meter: full, half a column at its end, and what is left."""
 
-    eighths: str
+    eighths: str = " ▏▎▍▌▋▊▉█"
     """A column of a meter filled from the left, from a blank to all of it."""
 
-    hatch: str
+    hatch: str = "▒"
     """Memory of unknown processes."""
 
-    span: str
+    span: str = "─"
     """Links the devices of one process where they are adjacent."""
 
-    left: str
-    right: str
+    left: str = "◂"
+    right: str = "▸"
     """Where other devices of a process are, that are not adjacent."""
 
-    empty: str
+    empty: str = "·"
     """A device that is free."""
 
-    absent: str
+    absent: str = "\u2571"
     """A place without a device."""
 
-    to: str
+    to: str = "–"
     """Between two ends of a range."""
 
-    gap: str
+    gap: str = "…"
     """Between two ends of a range that is not complete."""
 
-    times: str
-    ellipsis: str
-    service: str
-    divider: str
-    degree: str
-    dot: str
+    times: str = "×"
+    ellipsis: str = "…"
+    service: str = "▫"
+    divider: str = "│"
+    degree: str = "°"
+    dot: str = " · "
     """Between two pieces of a sentence."""
 
-    ramp: str
+    ramp: str = " ▁▂▃▄▅▆▇█"
     """From nothing to full."""
 
-    box: str
+    box: str = "╭╮╯╰─│"
     """Corners from the top left with the clock, then the horizontal and the vertical line."""
 
-    cursor: str
+    cursor: str = "▌▐"
     """At the left and at the right of what the cursor is on."""
 
-    differs: str
+    differs: str = "≠"
     """Not as planned."""
 
-    above: str
-    below: str
+    above: str = "▲"
+    below: str = "▼"
     """A value above its threshold; one far below that of its peers."""
 
-    came: str
-    goes: str
+    came: str = "←"
+    goes: str = "→"
     """Before the place that a rank came from, and that it goes to."""
 
-    ends: str
+    ends: str = "−"
     """A rank that goes away."""
 
-    unfixed: str
+    unfixed: str = "≈"
     """Before a rank whose place the framework chooses when it starts."""
 
-    states: dict[str, str]
+    states: dict[str, str] = field(default_factory=lambda: _by_state("○⠹·↻✗?"))
     """Sign of each state of a rank."""
 
-    squares: dict[str, str]
+    squares: dict[str, str] = field(default_factory=lambda: _by_state("□▣■▣✗?"))
     """A rank in a row of squares, by its state."""
 
 
-UNICODE = Glyphs(
-    foot="▂",
-    bar="━",
-    half="╸",
-    rest="─",
-    eighths=" ▏▎▍▌▋▊▉█",
-    hatch="▒",
-    span="─",
-    left="◂",
-    right="▸",
-    empty="·",
-    absent="\u2571",
-    to="–",
-    gap="…",
-    times="×",
-    ellipsis="…",
-    service="▫",
-    divider="│",
-    degree="°",
-    dot=" · ",
-    ramp=" ▁▂▃▄▅▆▇█",
-    box="╭╮╯╰─│",
-    cursor="▌▐",
-    differs="≠",
-    above="▲",
-    below="▼",
-    came="←",
-    goes="→",
-    ends="−",
-    unfixed="≈",
-    states={"pending": "○", "starting": "⠹", "alive": "·", "restarting": "↻", "dead": "✗", "stale": "?"},
-    squares={"pending": "□", "starting": "▣", "alive": "■", "restarting": "▣", "dead": "✗", "stale": "?"},
-)
-
+UNICODE = Glyphs()
 ASCII = Glyphs(
     foot="_",
     bar="=",
@@ -147,8 +118,8 @@ ASCII = Glyphs(
     goes=">",
     ends="-",
     unfixed="~",
-    states={"pending": "o", "starting": "~", "alive": ".", "restarting": "@", "dead": "x", "stale": "?"},
-    squares={"pending": ".", "starting": "+", "alive": "#", "restarting": "@", "dead": "x", "stale": "?"},
+    states=_by_state("o~.@x?"),
+    squares=_by_state(".+#@x?"),
 )
 
 

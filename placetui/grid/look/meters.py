@@ -70,7 +70,8 @@ def history(
     What is not known is blank, so that it differs from zero. In ASCII one value in a column and one line of signs.
     """
     if glyphs.eighths.isascii():
-        return [*[_blank(width, ground)] * (lines - 1), (_ramp(glyphs, values, width, ground),)]
+        blank = (Run(" " * width, Style(ground=ground)),)
+        return [*[blank] * (lines - 1), (_ramp(glyphs, values, width, ground),)]
     wanted = width * 2
     shown = [*(None,) * (wanted - len(values)), *values[-wanted:]] if wanted else []
     most = 4 * lines
@@ -106,7 +107,3 @@ def _ramp(glyphs: Glyphs, values: Sequence[int | None], width: int, ground: Grou
     shown = values[-width:] if width else ()
     signs = [" " if value is None else ramp[round(min(100, max(0, value)) / 100 * (len(ramp) - 1))] for value in shown]
     return Run("".join(signs).rjust(width), Style("text", ground=ground))
-
-
-def _blank(width: int, ground: Ground | None) -> Line:
-    return (Run(" " * width, Style(ground=ground)),)

@@ -31,6 +31,10 @@ _BRIGHTER: dict[Role, Role] = {
 """On an error or warning ground each grey goes one step up."""
 
 
+_GROUNDS = {"warning": "warning_ground", "error": "error_ground", "alarm": "error_border"}
+"""Grounds that are called otherwise than their colour."""
+
+
 class Appearance(NamedTuple):
     """A foreground, a ground if it differs from the page's, and how it is written."""
 
@@ -43,37 +47,38 @@ class Appearance(NamedTuple):
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours as `#rrggbb`."""
+    """Colours as `#rrggbb`, by default those of the dark palette."""
 
-    name: str
-    ground: str
-    bar: str
+    name: str = "dark"
+    ground: str = "#0e1217"
+    bar: str = "#161c25"
     """Ground of the first and last line of the screen."""
 
-    tile: str
-    raised: str
-    track: str
+    tile: str = "#171e27"
+    raised: str = "#232d3a"
+    track: str = "#27313e"
     """The part of a meter that is not filled."""
 
-    border: str
-    border_focus: str
-    white: str
-    text: str
-    body: str
-    muted: str
-    faint: str
-    ghost: str
-    error: str
-    error_ground: str
-    error_border: str
-    warning: str
-    warning_ground: str
-    warning_border: str
-    ok: str
-    hues: tuple[str, ...]
+    border: str = "#2d3846"
+    border_focus: str = "#8797ab"
+    white: str = "#ffffff"
+    text: str = "#e6ecf3"
+    body: str = "#bcc7d4"
+    muted: str = "#8996a7"
+    faint: str = "#647183"
+    ghost: str = "#394554"
+    error: str = "#ff8c80"
+    error_ground: str = "#561f26"
+    error_border: str = "#cf5a53"
+    warning: str = "#f6d24e"
+    warning_ground: str = "#3f3612"
+    warning_border: str = "#a18a2c"
+    ok: str = "#7fd1ae"
+    # Any two differ by a ΔE (CIE76) of 20.5 and more, also for eyes without red, green or blue cones.
+    hues: tuple[str, ...] = tuple("#74b6fe #fbaa3d #d066b7 #4df3ec #a5a6a6 #629747 #8b73fa #f1e2a7".split())
     """One per role of components, in the order of `ROLES`."""
 
-    heat: tuple[str, ...]
+    heat: tuple[str, ...] = tuple("#3a2a72 #3e4989 #31688e #26828e #1f9e89 #35b779 #6ece58 #b5de2b #fde725".split())
     """From nothing to full, at equal distances."""
 
     def hue(self, number: int) -> str:
@@ -90,7 +95,6 @@ class Palette:
         return mix(self.heat[low], self.heat[low + 1], place - low)
 
     def look(self, style: Style) -> Appearance:
-        """What a style looks like."""
         ground = self._ground(style)
         if style.role == "chip":
             hue = self.muted if style.hue is None else self.hue(style.hue)
@@ -106,16 +110,7 @@ class Palette:
         if kind in ("component", "moved"):
             hue = self.muted if style.hue is None else self.hue(style.hue)
             return mix(self.ground, hue, SPANNING if kind == "component" else MOVED)
-        grounds = {
-            "tile": self.tile,
-            "raised": self.raised,
-            "track": self.track,
-            "warning": self.warning_ground,
-            "error": self.error_ground,
-            "white": self.white,
-            "alarm": self.error_border,
-        }
-        return grounds[kind]
+        return str(getattr(self, _GROUNDS.get(kind, kind)))
 
     def _foreground(self, style: Style, ground: str | None) -> str:
         role, kind = style.role, style.ground
@@ -134,33 +129,7 @@ class Palette:
         return legible(color, (ground,), READABLE)
 
 
-DARK = Palette(
-    name="dark",
-    ground="#0e1217",
-    bar="#161c25",
-    tile="#171e27",
-    raised="#232d3a",
-    track="#27313e",
-    border="#2d3846",
-    border_focus="#8797ab",
-    white="#ffffff",
-    text="#e6ecf3",
-    body="#bcc7d4",
-    muted="#8996a7",
-    faint="#647183",
-    ghost="#394554",
-    error="#ff8c80",
-    error_ground="#561f26",
-    error_border="#cf5a53",
-    warning="#f6d24e",
-    warning_ground="#3f3612",
-    warning_border="#a18a2c",
-    ok="#7fd1ae",
-    # Any two differ by a ΔE (CIE76) of 20.5 and more, also for eyes without red, green or blue cones.
-    hues=("#74b6fe", "#fbaa3d", "#d066b7", "#4df3ec", "#a5a6a6", "#629747", "#8b73fa", "#f1e2a7"),
-    heat=("#3a2a72", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725"),
-)
-
+DARK = Palette()
 LIGHT = Palette(
     name="light",
     ground="#fbfcfd",
@@ -184,11 +153,9 @@ LIGHT = Palette(
     warning_border="#b8952a",
     ok="#0b6b50",
     # The same for a light ground, with 19.8 and more.
-    hues=("#0060d3", "#c0630e", "#b23a9e", "#0d9283", "#494b4e", "#366b30", "#591795", "#322400"),
-    heat=("#f3e27a", "#c3d64a", "#74c168", "#35a583", "#22888a", "#2d6b8c", "#3b4d88", "#432a78", "#3b0f5c"),
+    hues=tuple("#0060d3 #c0630e #b23a9e #0d9283 #494b4e #366b30 #591795 #322400".split()),
+    heat=tuple("#f3e27a #c3d64a #74c168 #35a583 #22888a #2d6b8c #3b4d88 #432a78 #3b0f5c".split()),
 )
-
-PALETTES = {palette.name: palette for palette in (DARK, LIGHT)}
 
 
 def mix(under: str, over: str, weight: float) -> str:

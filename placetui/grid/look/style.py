@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 Role: TypeAlias = Literal[
@@ -84,47 +84,33 @@ ERROR = Style("error", bold=True)
 class LineBuilder:
     """Collects runs from left to right; gaps become blanks."""
 
-    runs: list[Run]
+    runs: list[Run] = field(default_factory=list)
     column: int = 0
     """Columns written so far."""
-
-    @classmethod
-    def empty(cls) -> LineBuilder:
-        return cls([])
 
     def put(self, column: int, text: str, style: Style = TEXT, cells: int | None = None) -> None:
         """Write `text` at `column`; `cells` is its width where that is not its length."""
         if column > self.column:
-            self._append(" " * (column - self.column), TEXT)
-            self.column = column
-        self._append(text, style)
-        self.column += len(text) if cells is None else cells
+            self.add(" " * (column - self.column))
+        self.add(text, style, cells)
 
     def add(self, text: str, style: Style = TEXT, cells: int | None = None) -> None:
         """Write `text` right after what is there."""
-        self._append(text, style)
         self.column += len(text) if cells is None else cells
+        last = self.runs[-1] if self.runs else None
+        if text and last and (last.style is style or last.style == style):
+            self.runs[-1] = Run(last.text + text, style)
+        elif text:
+            self.runs.append(Run(text, style))
 
     def extend(self, runs: Line, cells: int) -> None:
         """Write runs of this many columns right after what is there."""
         self.runs.extend(runs)
         self.column += cells
 
-    def _append(self, text: str, style: Style) -> None:
-        if not text:
-            return
-        if self.runs:
-            last = self.runs[-1]
-            if last.style is style or last.style == style:
-                self.runs[-1] = Run(last.text + text, style)
-                return
-        self.runs.append(Run(text, style))
-
     def finish(self, width: int) -> Line:
         """The line, blank up to `width`."""
-        if width > self.column:
-            self._append(" " * (width - self.column), TEXT)
-            self.column = width
+        self.put(width, "")
         return tuple(self.runs)
 
 

@@ -1,12 +1,13 @@
-"""Text in columns: measured, cut, and percentages as a curve."""
+"""Text in columns: measured, cut, aligned, and percentages as a curve."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Literal, TypeAlias
 
 from placetui.grid.look.glyphs import glyphs
+from placetui.placement.wording import clean
 
 CellWidth: TypeAlias = Callable[[str], int]
 """Columns that a text takes on the screen."""
@@ -66,15 +67,22 @@ def _tail(text: str, width: int, measure: CellWidth) -> str:
     return text[start:]
 
 
+def table(rows: Sequence[Sequence[str]], *, right: Collection[int] = (), ascii: bool = False) -> list[str]:
+    """Rows with their columns aligned by what a terminal shows, those in `right` to the right."""
+    shown = [[clean(cell, ascii) for cell in row] for row in rows]
+    widths = [max(map(cell_width, column)) for column in zip(*shown, strict=True)]
+
+    def aligned(place: int, cell: str) -> str:
+        padding = " " * (widths[place] - cell_width(cell))
+        return padding + cell if place in right else cell + padding
+
+    return ["  ".join(aligned(place, cell) for place, cell in enumerate(row)).rstrip() for row in shown]
+
+
 def sparkline(values: Sequence[int | None], width: int, *, ascii: bool = False) -> str:
-    """A character for each value, the oldest first; with more values than columns the highest of each few.
+    """A character for each percentage, the oldest first; with more values than columns the highest of each few.
 
     What is not known is blank, so that it differs from zero.
-
-    Args:
-        values: Percentages, 0–100.
-        width: Most columns to take.
-        ascii: Print nothing but ASCII.
     """
     ramp = glyphs(ascii).ramp
     number = min(len(values), max(0, width))

@@ -37,13 +37,11 @@ def component_rows(pen: Pen, width: int) -> list[Line]:
     across = 2 if width >= 2 * COLUMN else 1
     lines: list[Line] = []
     for first in range(0, len(cells), across):
-        line = LineBuilder.empty()
+        line = LineBuilder()
         for place, runs in enumerate(cells[first : first + across]):
             end = (place + 1) * (width // across) - (place + 1 < across)
             line.put(place * (width // across), "")
-            for text, style in runs:
-                shown = pen.cut(text, max(0, end - line.column))
-                line.add(shown, style, pen.measure(shown))
+            pen.write(line, runs, end - line.column)
         lines.append(tuple(line.runs))
     return lines
 
@@ -67,13 +65,7 @@ def _share(component: Component) -> str:
 
 
 def _lines(
-    pen: Pen,
-    component: Component,
-    width: int,
-    column: int,
-    live: Overlay | None,
-    totals: Totals | None,
-    chosen: bool,
+    pen: Pen, component: Component, width: int, column: int, live: Overlay | None, totals: Totals | None, chosen: bool
 ) -> Iterator[Line]:
     ground: Ground | None = "raised" if chosen else None
     name, rule = pen.cut(pen.clean(component.name), column), pen.clean(component.rule.text.strip())
@@ -100,7 +92,6 @@ def _lines(
 
 
 def _squares(pen: Pen, component: Component, live: Overlay | None, alive: int | None, room: int) -> Iterator[Run]:
-    """A square for each rank; of many a bar."""
     style, size = pen.style("component", component.name), component.world_size
     if size <= min(MOST_SQUARES, room):
         for rank in range(size):

@@ -48,11 +48,7 @@ class WaitedFor(NamedTuple):
 def step_lines(pen: Pen, steps: Sequence[LaunchStep], width: int, *, listed: bool = False) -> list[Line]:
     """`✓ connect ── ✓ match ── …`; below what is known of each, where there is room.
 
-    Args:
-        pen: Draws them.
-        steps: All of the launch.
-        width: Columns there are.
-        listed: Whether what is known is needed in full: those steps take their own lines.
+    With `listed`, what is known is shown in full: those steps take their own lines.
     """
     known = [one for one in steps if listed and one.words]
     lines = [line for step in known for line in _listed(pen, step, width)]
@@ -69,7 +65,7 @@ def _listed(pen: Pen, step: LaunchStep, width: int) -> Iterator[Line]:
     sign, style = _sign(pen, step.progress)
     words = wrap(pen.clean(step.words), max(10, width - INDENT), max_lines=MOST_LINES, placeholder=" ...")
     for number, text in enumerate(words):
-        line = LineBuilder.empty()
+        line = LineBuilder()
         if number == 0:
             line.put(0, f"{sign} ", style)
             line.add(step.name, NAME)
@@ -78,10 +74,9 @@ def _listed(pen: Pen, step: LaunchStep, width: int) -> Iterator[Line]:
 
 
 def _track(pen: Pen, steps: Sequence[LaunchStep], width: int) -> list[Line]:
-    """Steps beside each other."""
     needed = sum(len(one.name) + 2 for one in steps)
     gap = min(MOST_GAP, max(1, (width - needed) // max(1, len(steps) - 1)))
-    first, second, x = LineBuilder.empty(), LineBuilder.empty(), 0
+    first, second, x = LineBuilder(), LineBuilder(), 0
     for place, step in enumerate(steps):
         if x + len(step.name) + 2 > width:
             break
@@ -102,7 +97,7 @@ def rank_bar(pen: Pen, alive: Mapping[str, int], total: int, width: int) -> Line
     number = sum(alive.values())
     words = f" {100 * number // max(1, total)}%  {number} of {total} alive"
     room = max(10, width - len(words) - 6)
-    line = LineBuilder.empty()
+    line = LineBuilder()
     line.put(0, "ranks ", MUTED)
     for component, ranks in alive.items():
         cells = round(ranks / max(1, total) * room)

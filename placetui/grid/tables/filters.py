@@ -61,16 +61,7 @@ class Filter:
 
 
 def read_filter(text: str, table: TableName, plan: Plan | None = None) -> Filter:
-    """Read a filter.
-
-    Args:
-        text: as a person wrote it.
-        table: whose rows are to match.
-        plan: what ranks, nodes and devices are called.
-
-    Raises:
-        FilterError: a word means nothing.
-    """
+    """Read a filter, with the names of the plan; `FilterError` if a word means nothing."""
     text = " ".join(text[:LONGEST].split())
     reader = _FilterReader(table, plan)
     tests = list(reader.read(text))
@@ -151,7 +142,6 @@ def _negated(test: RowTest) -> RowTest:
 
 
 def _names_test(named: Named) -> RowTest:
-    """Whether a row is about one of those that are named."""
     numbers = named.numbers
 
     def is_rank(row: Row) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from placetui.grid.inspector.flow import Flow
 from placetui.grid.look.style import ERROR, FAINT, MUTED, OK, TEXT, TRACK, WARNING, Line, LineBuilder, Run, Style
@@ -102,18 +101,11 @@ class TablePen:
         self.width = width
         longest = max((pen.name_width(node.name) for node in pen.plan.nodes), default=0)
         self.slots = tuple(_slots(table, width, longest))
-        cells: dict[TableName, Callable[[Any, ColumnSlot], Line]] = {
-            "processes": self._process,
-            "ranks": self._rank,
-            "drift": self._notice,
-            "groups": self._group,
-            "events": self._event,
-        }
-        self._cell = cells[table]
+        self._widths = {slot.column.name: slot.width for slot in self.slots}
 
     def header(self, sorting: Sorting) -> Line:
         """Titles; the one that rows are sorted by has an arrow."""
-        line = LineBuilder.empty()
+        line = LineBuilder()
         arrows = ("^", "v") if self.pen.ascii else ("▲", "▼")
         for slot in self.slots:
             title = slot.column.title
@@ -123,28 +115,29 @@ class TablePen:
         return line.finish(self.width)
 
     def line(self, row: Row) -> Line:
-        """One row."""
-        line = LineBuilder.empty()
+        line, cells = LineBuilder(), self._cells(row)
         for slot in self.slots:
-            self._put(line, slot, self._cell(row, slot))
+            self._put(line, slot, cells[slot.column.name])
         return line.finish(self.width)
 
+    def _cells(self, row: Row) -> dict[str, Line]:
+        """By column, what a row says."""
+        if isinstance(row, ProcessRow):
+            return self._process(row)
+        if isinstance(row, RankRow):
+            return self._rank(row)
+        if isinstance(row, GroupState):
+            return self._group(row)
+        return self._event(row) if isinstance(row, Event) else self._notice(row)
+
     def column_at(self, x: int) -> str | None:
-        """Name of the column there."""
         return next((slot.column.name for slot in self.slots if slot.x <= x < slot.x + slot.width + GAP), None)
 
     def _put(self, line: LineBuilder, slot: ColumnSlot, cell: Line) -> None:
-        room, measure = slot.width, self.pen.measure
-        used = sum(measure(run.text) for run in cell)
-        x = slot.x + max(0, room - used) if slot.column.right else slot.x
-        for run in cell:
-            text = self.pen.cut(run.text, room)
-            cells = measure(text)
-            line.put(x, text, run.style, cells)
-            x += cells
-            room -= cells
-            if text != run.text:
-                break
+        used = sum(self.pen.measure(run.text) for run in cell)
+        if cell:
+            line.put(slot.x + (max(0, slot.width - used) if slot.column.right else 0), "")
+        self.pen.write(line, cell, slot.width)
 
     def _text(self, text: str | None, style: Style = TEXT) -> Line:
         return (Run(self.pen.clean(text), style),) if text else ()
@@ -163,98 +156,85 @@ class TablePen:
             return (Run("n/a", MUTED),)
         return (Run(gib(memory), TEXT if memory else FAINT),)
 
-    def _process(self, row: ProcessRow, slot: ColumnSlot) -> Line:
-        name = slot.column.name
-        if name == "node":
-            shown = self.pen.cut(self.pen.clean(row.node.name), slot.width, keep="ends")
-            return (Run(shown, MUTED if row.stale else TEXT),)
-        if name == "gpu":
-            return (Run(str(row.device.gpu_id), TEXT),)
-        if name == "pid":
-            return (Run(str(row.pid), MUTED),) if row.pid else ()
-        if name == "who":
-            return self._name(row.component, row.who, WARNING if row.kind in ("foreign", "gone") else TEXT)
-        if name == "memory":
-            bar = self._bar(row.memory_percent) if slot.width > 9 else ()
-            return (*self._memory(row.memory), *bar)
-        if name == "kind":
-            return (Run(row.kind, KIND_STYLES[row.kind]),)
-        if name == "job":
-            return self._text(row.job, MUTED)
-        if name == "user":
-            return self._text(row.user, MUTED)
+    def _place(self, node: int | None, device: int | None) -> str:
+        where = f"/{device}" if device is not None else ""
+        return "" if node is None else f"{self.pen.node_name(node)}{where}"
+
+    def _process(self, row: ProcessRow) -> dict[str, Line]:
+        node = self.pen.cut(self.pen.clean(row.node.name), self._widths.get("node", 0), keep="ends")
+        bar = self._bar(row.memory_percent) if self._widths.get("memory", 0) > 9 else ()
         stale = (Run("stale " if not row.note else "stale: ", WARNING),) if row.stale else ()
-        return (*stale, *self._text(row.note, MUTED))
+        return {
+            "node": (Run(node, MUTED if row.stale else TEXT),),
+            "gpu": self._text(str(row.device.gpu_id)),
+            "pid": self._text(str(row.pid or ""), MUTED),
+            "who": self._name(row.component, row.who, WARNING if row.kind in ("foreign", "gone") else TEXT),
+            "memory": (*self._memory(row.memory), *bar),
+            "kind": (Run(row.kind, KIND_STYLES[row.kind]),),
+            "job": self._text(row.job, MUTED),
+            "user": self._text(row.user, MUTED),
+            "note": (*stale, *self._text(row.note, MUTED)),
+        }
 
     def _bar(self, percent: float | None) -> Line:
         used = round(min(100.0, max(0.0, percent or 0.0)) * BAR / 100)
         glyphs = self.pen.glyphs
         return (Run(" ", TEXT), Run(glyphs.bar * used, TEXT), Run(glyphs.rest * (BAR - used), TRACK))
 
-    def _rank(self, row: RankRow, slot: ColumnSlot) -> Line:
-        name = slot.column.name
-        if name == "who":
-            return self._name(row.component, row.who)
-        if name == "state":
-            if row.state is None:
-                return (Run(f"  {row.status}", WARNING if row.held is None else MUTED),)
-            return (Run(f"{self.pen.glyphs.states[row.status]} {row.status}", STATE_STYLES[row.state.state]),)
-        if name == "memory":
-            return self._memory(row.memory)
-        if name == "share":
-            return (Run(share_figure(row.share), MUTED),) if row.share is not None else ()
-        if name == "restarts":
-            return (Run(f"{self.pen.glyphs.times}{row.restarts}", WARNING),) if row.restarts else ()
-        if name == "node":
-            return self._text(self._where(row), MUTED)
-        if name == "pid":
-            return (Run(str(row.pid), MUTED),) if row.pid is not None else ()
-        return self._text(row.job if name == "job" else row.note, MUTED)
+    def _rank(self, row: RankRow) -> dict[str, Line]:
+        state = Run(f"  {row.status}", WARNING if row.held is None else MUTED)
+        if row.state is not None:
+            state = Run(f"{self.pen.glyphs.states[row.status]} {row.status}", STATE_STYLES[row.state.state])
+        return {
+            "who": self._name(row.component, row.who),
+            "state": (state,),
+            "memory": self._memory(row.memory),
+            "share": self._text(None if row.share is None else share_figure(row.share), MUTED),
+            "restarts": self._text(f"{self.pen.glyphs.times}{row.restarts}" if row.restarts else None, WARNING),
+            "node": self._text(self._where(row), MUTED),
+            "pid": self._text(None if row.pid is None else str(row.pid), MUTED),
+            "job": self._text(row.job, MUTED),
+            "note": self._text(row.note, MUTED),
+        }
 
     def _where(self, row: RankRow) -> str:
-        node = row.node
-        if node is None:
-            return ""
-        devices = sorted(index for where, index in row.places if where == node)
-        return f"{self.pen.node_name(node)}{f'/{ranges(devices)}' if devices else ''}"
-
-    def _group(self, row: GroupState, slot: ColumnSlot) -> Line:
-        name = slot.column.name
-        if name == "who":
-            return self._text(row.name or row.id)
-        if name == "state":
-            return self._text(row.state, OK if row.state == "created" else WARNING)
-        if name == "bundles":
-            return (Run(str(len(row.bundles)), TEXT),)
-        if name == "gpus":
-            return (Run(f"{held_gpus(row):g}", TEXT),)
-        if name == "node":
-            nodes = list(dict.fromkeys(bundle.node for bundle in row.bundles if bundle.node is not None))
-            return self._text(self.pen.node_name(nodes[0]) if len(nodes) == 1 else count(len(nodes), "node"), MUTED)
-        return self._text(row.namespace if name == "namespace" else row.reason, MUTED)
-
-    def _event(self, row: Event, slot: ColumnSlot) -> Line:
-        if slot.column.name == "time":
-            return (Run(time.strftime("%H:%M:%S", time.localtime(row.time)), MUTED),)
-        if slot.column.name == "kind":
-            mark = ERROR if row.kind in ("rank_died", "node_lost") else WARNING if row.is_problem else TEXT
-            return (Run(row.kind.replace("_", " "), mark),)
-        if slot.column.name == "note":
-            return self._text(row.message)
-        where = f"/{row.device}" if row.device is not None else ""
-        return self._text(None if row.node is None else f"{self.pen.node_name(row.node)}{where}", MUTED)
-
-    def _notice(self, row: Notice, slot: ColumnSlot) -> Line:
-        if slot.column.name == "kind":
-            mark = {"dead_rank": ERROR, "missing_rank": ERROR}.get(row.kind, WARNING)
-            return (Run("! ", mark), Run(row.kind, mark))
-        if slot.column.name == "note":
-            return self._text(row.message)
         if row.node is None:
-            return ()
-        where = f"/{row.device}" if row.device is not None else ""
-        rank = f"{row.component}:{row.rank} " if isinstance(row, Drift) and row.component and not where else ""
-        return self._text(rank or f"{self.pen.node_name(row.node)}{where}", MUTED)
+            return ""
+        devices = sorted(index for node, index in row.places if node == row.node)
+        return f"{self.pen.node_name(row.node)}{f'/{ranges(devices)}' if devices else ''}"
+
+    def _group(self, row: GroupState) -> dict[str, Line]:
+        nodes = list(dict.fromkeys(bundle.node for bundle in row.bundles if bundle.node is not None))
+        where = self.pen.node_name(nodes[0]) if len(nodes) == 1 else count(len(nodes), "node")
+        return {
+            "who": self._text(row.name or row.id),
+            "state": self._text(row.state, OK if row.state == "created" else WARNING),
+            "bundles": self._text(str(len(row.bundles))),
+            "gpus": self._text(f"{held_gpus(row):g}"),
+            "node": self._text(where, MUTED),
+            "namespace": self._text(row.namespace, MUTED),
+            "note": self._text(row.reason, MUTED),
+        }
+
+    def _event(self, row: Event) -> dict[str, Line]:
+        style = ERROR if row.kind in ("rank_died", "node_lost") else WARNING if row.is_problem else TEXT
+        return {
+            "time": self._text(time.strftime("%H:%M:%S", time.localtime(row.time)), MUTED),
+            "kind": self._text(row.kind.replace("_", " "), style),
+            "node": self._text(self._place(row.node, row.device), MUTED),
+            "note": self._text(row.message),
+        }
+
+    def _notice(self, row: Notice) -> dict[str, Line]:
+        style = ERROR if row.kind in ("dead_rank", "missing_rank") else WARNING
+        where = self._place(row.node, row.device)
+        if isinstance(row, Drift) and row.component and row.node is not None and row.device is None:
+            where = f"{row.component}:{row.rank} "
+        return {
+            "kind": (Run("! ", style), Run(row.kind, style)),
+            "node": self._text(where, MUTED),
+            "note": self._text(row.message),
+        }
 
 
 def row_lines(flow: Flow, row: Row) -> list[Line]:
