@@ -58,17 +58,10 @@ class Runtime:
         undo: bool = False,
         **body: Any,
     ) -> Mapping[str, Any]:
-        """Ask for something and wait for it.
+        """Ask for something and wait for it, for so many seconds; `Failed` if there is no result.
 
-        Args:
-            kind: Of the request.
-            timeout: Seconds.
-            progress: Called with each step, in this thread. What it returns, unless None, is sent to the child.
-            undo: After Ctrl-C wait until everything is undone.
-            body: Of the request.
-
-        Raises:
-            Failed: there is no result.
+        What `progress`, called with each step in this thread, returns unless None is sent to the child. With `undo`,
+        Ctrl-C waits until everything is undone.
         """
         steps = _Progress()
         operation = self._operations.begin(kind, steps, timeout=timeout, **body)
@@ -127,13 +120,9 @@ class _Progress:
 
 @contextmanager
 def runtime(patience: float = WORK_GRACE) -> Iterator[Runtime]:
-    """A child process for one command. Its log is kept for some days when something went wrong.
+    """A child process for one command, which has `patience` seconds to roll back when the command ends.
 
-    Args:
-        patience: Seconds that it has to roll back when the command ends.
-
-    Raises:
-        Failed: it cannot be started.
+    Its log is kept for some days when something went wrong. Raises `Failed` if it cannot be started.
     """
     bridge = Bridge(logs_dir(), child_command(RUNTIME), patience=patience)
     try:
@@ -168,12 +157,7 @@ def remove_old_logs() -> None:
 
 
 def add_address(parser: argparse.ArgumentParser, *, local: bool = False) -> None:
-    """Add --address.
-
-    Args:
-        parser: Of the command.
-        local: Whether the command can start an embedded cluster.
-    """
+    """Add --address; `local` if the command can start an embedded cluster."""
     more = "; local starts one for as long as the command runs" if local else ""
     parser.add_argument(
         "--address",
@@ -201,6 +185,12 @@ def _address(text: str) -> str:
     return _address_or_local(text)
 
 
+def add_timeout(parser: argparse.ArgumentParser, default: float, meaning: str) -> None:
+    """Add --timeout, in seconds."""
+    text = f"{meaning}; default {default:g}"
+    parser.add_argument("--timeout", type=seconds, default=default, metavar="S", help=text)
+
+
 def seconds(text: str) -> float:
     """The value of an option that is a time."""
     try:
@@ -225,10 +215,6 @@ def confirm(question: str, word: str = "") -> bool:
 
 
 def require_terminal(what: str) -> None:
-    """Make sure that somebody can be asked: not where a part of the terminal is a file or a pipe.
-
-    Raises:
-        Abort: nobody can.
-    """
+    """Abort where nobody can be asked, because a part of the terminal is a file or a pipe."""
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         raise exits.Abort(exits.USAGE, f"cannot ask for confirmation to {what} without a terminal", "say --yes")

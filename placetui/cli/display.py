@@ -1,14 +1,11 @@
-"""What commands print beside plain lines: tables, and a line while they wait."""
+"""A line on the terminal while a command waits."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Collection, Sequence
 
 from placetui.cli.output import harmless, raw
-from placetui.grid.look.text import cell_width
-from placetui.placement.wording import clean
 
 SLOW = 1.0
 """Seconds after which a person wants to know what takes so long."""
@@ -36,21 +33,3 @@ class WaitingLine:
             sys.stderr.flush()
         self._shown = False
         self._since = time.monotonic()
-
-
-def table(rows: Sequence[Sequence[str]], *, right: Collection[int] = (), ascii: bool = False) -> list[str]:
-    """Rows with their columns aligned by what a terminal shows: a wide character takes two cells.
-
-    Args:
-        rows: All with as many cells.
-        right: Columns that are aligned to the right.
-        ascii: Whether only ASCII can be shown.
-    """
-    shown = [[clean(cell, ascii) for cell in row] for row in rows]
-    widths = [max(map(cell_width, column)) for column in zip(*shown, strict=True)]
-
-    def aligned(place: int, cell: str) -> str:
-        padding = " " * (widths[place] - cell_width(cell))
-        return padding + cell if place in right else cell + padding
-
-    return ["  ".join(aligned(place, cell) for place, cell in enumerate(row)).rstrip() for row in shown]

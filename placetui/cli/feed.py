@@ -44,7 +44,6 @@ class Feed:
 
     @property
     def source_name(self) -> Source:
-        """Where the observations come from."""
         return self._source.name
 
     @property
@@ -55,19 +54,16 @@ class Feed:
     # From a thread of the source
 
     def updated(self, update: Update) -> None:
-        """Take a new observation."""
         self._latest, self._came, self._broken = update.observation, self._clock(), False
         self.wake()
 
     def status_changed(self, status: Status) -> None:
-        """Take the new state of the link."""
         self.status = status
         if status.link == "lost":
             self._broken, self._reason = True, status.message
         self.wake()
 
     def wake(self) -> None:
-        """End the wait of the command."""
         try:
             os.write(self._writer, b"!")
         except BlockingIOError:

@@ -29,14 +29,7 @@ def add_list_options(parser: argparse.ArgumentParser, interval: int) -> None:
 def run_list(
     args: argparse.Namespace, kind: str, keys: Sequence[str], show: Callable[[Mapping[str, Any]], None]
 ) -> int:
-    """Ask for a list and print it; with `--watch` again and again.
-
-    Args:
-        args: Of the command.
-        kind: What to ask for.
-        keys: What JSON has of the answer.
-        show: Prints the answer for people.
-    """
+    """Ask for a list and print it: these keys as JSON, or what `show` prints; with `--watch` again and again."""
     with runtime() as child:
         while True:
             found = child.ask(kind, TIMEOUT, address=args.address)

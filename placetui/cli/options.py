@@ -28,11 +28,7 @@ def add_plan_options(parser: argparse.ArgumentParser) -> None:
 
 
 def plan_options(args: argparse.Namespace) -> PlanRequest:
-    """The options of `add_plan_options`.
-
-    Raises:
-        Abort: one is malformed.
-    """
+    """The options of `add_plan_options`; aborts if one is malformed."""
     if args.cluster is None and not args.overrides:
         return PlanRequest(mode=args.mode)
     from placetui.document.options import parse_override, read_cluster_option
@@ -45,11 +41,7 @@ def plan_options(args: argparse.Namespace) -> PlanRequest:
 
 
 def open_plan(file: str, options: PlanRequest) -> tuple[Document, Plan]:
-    """Read and resolve a file.
-
-    Raises:
-        Abort: the file cannot be read.
-    """
+    """Read and resolve a file; aborts if it cannot be read."""
     try:
         document = Document.from_file(file)
     except DocumentError as error:
@@ -63,10 +55,21 @@ def unreadable(error: DocumentError) -> exits.Abort:
     return exits.Abort(exits.USAGE)
 
 
-def print_problems(problems: Iterable[Problem], *, to_stdout: bool = False) -> None:
-    """Print problems to stderr, or to stdout where they are the result."""
+def print_problems(problems: Iterable[Problem]) -> None:
+    """Print problems to stderr."""
     for problem in problems:
-        print(problem.format(), file=sys.stdout if to_stdout else sys.stderr)
+        print(problem.format(), file=sys.stderr)
+
+
+def print_result(problems: Iterable[Problem], *, as_json: bool) -> None:
+    """Print problems to stdout, where they are the result."""
+    if as_json:
+        import json
+
+        print(json.dumps({"problems": [problem.to_dict() for problem in problems]}, indent=2))
+    else:
+        for problem in problems:
+            print(problem.format())
 
 
 def has_errors(problems: Iterable[Problem]) -> bool:

@@ -20,6 +20,11 @@ def speaks_utf8() -> bool:
     return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
 
 
+def shows_color() -> bool:
+    """Whether the user wants colours, and the terminal has some."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 class SafeStream:
     """A text stream without control characters and direction marks, other than line ends and tabs."""
 

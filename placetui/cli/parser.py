@@ -67,11 +67,7 @@ class CommandParser(argparse.ArgumentParser):
     """A parser in the house style: no abbreviations, so that new options never change what old calls mean."""
 
     def __init__(self, prog: str, summary: str, fill: Callable[[CommandParser], None] | None = None) -> None:
-        """Args:
-        prog: How it is called.
-        summary: What it does, as in the list of commands.
-        fill: Adds the arguments, when they are first needed.
-        """
+        """The summary is that of the list of commands; `fill` adds the arguments when they are first needed."""
         description = f"{summary[:1].upper()}{summary[1:]}."
         super().__init__(prog, description=description, allow_abbrev=False, add_help=False, formatter_class=_Formatter)
         self._fill = fill
@@ -116,12 +112,9 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line.
+    """Parse a command line; aborts if there is no such command.
 
     `args.run(args)` runs the command; `args.parser` is its parser, and `args.typed` are its words.
-
-    Raises:
-        Abort: there is no such command.
     """
     first = arguments[0] if arguments else ""
     # With --write, which is the dashboard's, a missing file is created.

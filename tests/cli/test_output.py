@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from placetui.cli import main
-from placetui.cli.display import WaitingLine, table
+from placetui.cli.display import WaitingLine
 from placetui.cli.output import SafeStream, complain, harmless, raw, safe_streams
+from placetui.grid.look.text import table
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202ex\rhidden"
 QUOTED = json.dumps(EVIL)

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from placetui.cli import exits
-from placetui.cli.options import add_plan_options, has_errors, plan_options, print_problems
+from placetui.cli.options import add_plan_options, plan_options, print_result
 from placetui.document import Document, DocumentError, plan_document
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Problem
@@ -35,19 +35,11 @@ def run(args: argparse.Namespace) -> int:
         found += plan.problems
         if not args.json and not plan.problems:
             print(f"{file}: fine: {describe(plan)}", file=sys.stderr)
-    if args.json:
-        import json
-
-        print(json.dumps({"problems": [problem.to_dict() for problem in found]}, indent=2))
-    else:
-        print_problems(found, to_stdout=True)
+    print_result(found, as_json=args.json)
     if unreadable:
         return exits.USAGE
-    return (
-        exits.PROBLEMS
-        if has_errors(found) or (args.strict and any(one.severity == "warning" for one in found))
-        else exits.FINE
-    )
+    counted = ("error", "warning") if args.strict else ("error",)
+    return exits.PROBLEMS if any(one.severity in counted for one in found) else exits.FINE
 
 
 def describe(plan: Plan) -> str:

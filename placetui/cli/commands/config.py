@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 
 from placetui import locations
 from placetui.cli import exits
-from placetui.cli.options import print_problems
+from placetui.cli.options import print_problems, print_result
 from placetui.placement.problems import Problem
 from placetui.settings import AppSettings, commented, read_settings
 
@@ -58,13 +57,10 @@ def _validate(as_json: bool) -> int:
     themes, problems = load_themes(locations.themes_dir())
     _, found = _read(theme_names(themes))
     problems = [*found, *problems]
-    if as_json:
-        print(json.dumps({"problems": [problem.to_dict() for problem in problems]}, indent=2))
-    else:
-        print_problems(problems, to_stdout=True)
-        if not problems:
-            file = locations.config_file()
-            print(f"{file}: fine" if file.exists() else f"there is no {file}: the defaults are used", file=sys.stderr)
+    print_result(problems, as_json=as_json)
+    if not problems and not as_json:
+        file = locations.config_file()
+        print(f"{file}: fine" if file.exists() else f"there is no {file}: the defaults are used", file=sys.stderr)
     return _code(problems)
 
 

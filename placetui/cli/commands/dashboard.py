@@ -12,17 +12,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from placetui import locations, resources
+from placetui.bridge.child import WORK_GRACE
+from placetui.bridge.client import Bridge
+from placetui.bridge.operations import BridgeOperations
+from placetui.bridge.process import child_command
+from placetui.bridge.source import ray_source, simulated_source
 from placetui.cli import exits
 from placetui.cli.cluster import RUNTIME, add_address, python_path, remove_old_logs
 from placetui.cli.loading import without_collecting
 from placetui.cli.options import add_plan_options, open_plan, plan_options, unreadable
 from placetui.cli.output import speaks_utf8
 from placetui.document import DocumentError
-from placetui.observe.operations import LOCAL
+from placetui.observe.following import PlanOutline
+from placetui.observe.operations import LOCAL, Operations, Refusing
 from placetui.settings import AppSettings, read_settings, state
 
 if TYPE_CHECKING:
-    from placetui.bridge.client import Bridge
     from placetui.observe.ports import ClusterSource
     from placetui.observe.recording.reader import Recording
     from placetui.placement.plan import Plan
@@ -80,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     from placetui.tui.actions import ACTIONS
 
     settings, problems = read_settings(locations.config_file(), actions=[action.id for action in ACTIONS])
-    bridge = _bridge()  # nothing is started before it is needed
+    bridge = Bridge(locations.logs_dir())  # nothing is started before it is needed
     cluster = None if args.demo or recording else _Cluster(args)
     with without_collecting():
         from placetui.tui.app import Dashboard
@@ -94,7 +99,9 @@ def run(args: argparse.Namespace) -> int:
         if not args.file and args.address != LOCAL:
             app_options = replace(app_options, picture=cluster.look_around)
     elif recording is not None and not args.file:
-        app_options = replace(app_options, picture=partial(_replayed, recording))
+        from placetui.observe.recording.replay import ReplaySource
+
+        app_options = replace(app_options, picture=partial(ReplaySource, recording))
     app = Dashboard(session, app_options)
     try:
         code = app.run(mouse=settings.mouse and not args.no_mouse)
@@ -106,11 +113,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Make sure that the dashboard would open.
-
-    Raises:
-        Abort: it would not.
-    """
+    """Abort if the dashboard would not open."""
     options = plan_options(args)
     if args.file and not _is_new(args):
         open_plan(args.file, options)
@@ -124,16 +127,11 @@ def demo_file() -> str:
 
 
 def _is_new(args: argparse.Namespace) -> bool:
-    """Whether FILE is to be created."""
     return bool(args.file) and args.write and not os.path.lexists(args.file)
 
 
 def open_recording(args: argparse.Namespace) -> Recording | None:
-    """The recording that --replay names.
-
-    Raises:
-        Abort: it is none.
-    """
+    """The recording that --replay names; aborts if it is none."""
     if not args.replay:
         return None
     from placetui.observe.recording.reader import Recording, RecordingError
@@ -154,11 +152,7 @@ def _require_screen() -> None:
 
 
 def check_theme(args: argparse.Namespace) -> None:
-    """Make sure that --theme names one.
-
-    Raises:
-        Abort: it does not.
-    """
+    """Abort if --theme names none."""
     if not args.theme:
         return
     from difflib import get_close_matches
@@ -207,42 +201,22 @@ def _options(
 
 
 def _source_for(bridge: Bridge | None, recording: Recording | None) -> Callable[[Plan], ClusterSource] | None:
-    """What is behind a plan."""
     if recording is not None:
         from placetui.observe.recording.replay import Replays
 
         return Replays(recording)
-    if bridge is not None:
-        from placetui.bridge.source import simulated_source
-
-        return partial(simulated_source, bridge)
-    return None
-
-
-def _replayed(recording: Recording) -> ClusterSource:
-    """A recording, shown as it is."""
-    from placetui.observe.recording.replay import ReplaySource
-
-    return ReplaySource(recording)
+    return None if bridge is None else partial(simulated_source, bridge)
 
 
 class _Cluster:
     """A Ray cluster: one process watches it, another runs operations. Each can be lost without the other."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        from placetui.bridge.child import WORK_GRACE
-        from placetui.bridge.client import Bridge
-        from placetui.bridge.process import child_command
-
         self._args = args
         self._looking = Bridge(locations.logs_dir(), child_command(RUNTIME))
         self._doing = Bridge(locations.logs_dir(), child_command(RUNTIME), patience=WORK_GRACE)
 
     def options(self) -> dict[str, Any]:
-        """What the dashboard needs of it."""
-        from placetui.bridge.operations import BridgeOperations
-        from placetui.observe.operations import Operations, Refusing
-
         operations: Operations = BridgeOperations(self._doing, AFTER_LOSS)
         if not self._args.write:
             operations = Refusing(operations, "started without --write")
@@ -256,9 +230,6 @@ class _Cluster:
         }
 
     def _look(self, plan: Plan, address: str, job: str) -> ClusterSource:
-        from placetui.bridge.source import ray_source
-        from placetui.observe.following import PlanOutline
-
         sample = not self._args.no_sample
         outline = PlanOutline.of(plan).to_dict()
         nodes = len(plan.nodes)
@@ -266,8 +237,6 @@ class _Cluster:
 
     def look_around(self, address: str = "") -> ClusterSource:
         """The cluster as it is, without a plan; by default the one that the command line names."""
-        from placetui.bridge.source import ray_source
-
         return ray_source(self._looking, address or self._args.address, sample=not self._args.no_sample)
 
     def close(self) -> None:
@@ -277,14 +246,7 @@ class _Cluster:
         remove_old_logs()
 
 
-def _bridge() -> Bridge:
-    from placetui.bridge.client import Bridge
-
-    return Bridge(locations.logs_dir())
-
-
 def _remember(key: str, value: Any) -> None:
-    """Keep something for the next start."""
     if key == "recent":
         state.update(lambda remembered: remembered.opened(value))
     else:

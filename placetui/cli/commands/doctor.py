@@ -9,12 +9,12 @@ import platform
 import shutil
 import stat
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import ExitStack
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -49,20 +49,15 @@ NO_CLIPBOARD = ("apple_terminal", "linux", "vt100", "dumb")
 class Finding:
     """One line of the report."""
 
-    topic: str
     state: State
     text: str
     hint: str = ""
     """What to do; empty only if the state is fine."""
 
     def format(self) -> str:
-        """One line, and the hint below it."""
         mark = {"fine": "fine", "warning": "warning:", "problem": "problem:"}[self.state]
         below = f"\n{'':<10}  hint: {plain(self.hint)}" if self.hint else ""
         return f"{mark:<9}{plain(self.text)}{below}"
-
-    def to_dict(self) -> dict[str, str]:
-        return {"topic": self.topic, "state": self.state, "text": self.text, "hint": self.hint}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,92 +67,87 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     found = list(_findings(args.address, aloud=not args.json))
-    problems = [one for one in found if one.state == "problem"]
-    warnings = [one for one in found if one.state == "warning"]
+    states = Counter(one.state for _, one in found)
     if args.json:
-        report = {"schema": 1, "versions": versions(), "findings": [one.to_dict() for one in found]}
-        print(json.dumps(report, indent=2))
+        findings = [{"topic": topic, **asdict(one)} for topic, one in found]
+        print(json.dumps({"schema": 1, "versions": versions(), "findings": findings}, indent=2))
     else:
-        print(f"{count(len(problems), 'problem')}, {count(len(warnings), 'warning')}", file=sys.stderr)
-    return exits.PROBLEMS if problems else exits.FINE
+        print(f"{count(states['problem'], 'problem')}, {count(states['warning'], 'warning')}", file=sys.stderr)
+    return exits.PROBLEMS if states["problem"] else exits.FINE
 
 
-def _findings(address: str, *, aloud: bool) -> Iterator[Finding]:
-    """All of them; printed as they come if `aloud`."""
+def _findings(address: str, *, aloud: bool) -> Iterator[tuple[str, Finding]]:
+    """All of them by topic; printed as they come if `aloud`."""
     with ChildProbes(address, WaitingLine("asking Ray and the GPU driver")) as probes:
-        here = (*python(), *terminal(), *config(), *themes())
-        for topic, group in groupby((*here, *probes.findings()), key=lambda one: one.topic):
-            for place, one in enumerate(group):
+        topics = {"python": python, "terminal": terminal, "config": config, "themes": themes}
+        for topic, find in {**topics, "ray": probes.about_ray, "gpus": probes.about_gpus}.items():
+            for place, one in enumerate(find()):
                 if aloud:
                     print(f"{'' if place else topic:<10}{one.format()}", flush=True)
-                yield one
+                yield topic, one
 
 
 def python() -> Iterator[Finding]:
     """The interpreter, and the packages that every command or the dashboard needs."""
-    yield Finding("python", "fine", f"Python {platform.python_version()}, placetui {__version__}")
+    yield Finding("fine", f"Python {platform.python_version()}, placetui {__version__}")
     for package in ("textual", "pyyaml"):
         found = installed(package)
         if found:
-            yield Finding("python", "fine", f"{package} {found}")
+            yield Finding("fine", f"{package} {found}")
         else:
-            yield Finding("python", "problem", f"{package} is not installed", f"pip install {package}")
+            yield Finding("problem", f"{package} is not installed", f"pip install {package}")
 
 
 def terminal(environment: Mapping[str, str] | None = None) -> Iterator[Finding]:
     """What the terminal can do, as far as the environment tells."""
     environment = os.environ if environment is None else environment
     if not sys.stdout.isatty():
-        yield Finding("terminal", "fine", "the output is not a terminal: size and colours are unknown")
+        yield Finding("fine", "the output is not a terminal: size and colours are unknown")
     else:
-        yield from _size()
+        yield _size()
         yield _colors(environment)
         yield _clipboard(environment)
     if speaks_utf8():
-        yield Finding("terminal", "fine", "UTF-8")
+        yield Finding("fine", "UTF-8")
     else:
         hint = "set LC_ALL=C.UTF-8; until then the dashboard draws in ASCII"
-        yield Finding("terminal", "warning", f"{(sys.stdout.encoding or 'ascii').lower()} instead of UTF-8", hint)
+        yield Finding("warning", f"{(sys.stdout.encoding or 'ascii').lower()} instead of UTF-8", hint)
 
 
-def _size() -> Iterator[Finding]:
+def _size() -> Finding:
     columns, rows = shutil.get_terminal_size()
     small = columns < SMALLEST[0] or rows < SMALLEST[1]
     hint = "the dashboard needs 80×24; below that, parts of it are hidden" if small else ""
-    yield Finding("terminal", "warning" if small else "fine", f"{columns}×{rows} characters", hint)
+    return Finding("warning" if small else "fine", f"{columns}×{rows} characters", hint)
 
 
 def _colors(environment: Mapping[str, str]) -> Finding:
     kind = environment.get("TERM", "")
     if environment.get("NO_COLOR"):
-        return Finding("terminal", "fine", "no colours, because NO_COLOR is set")
+        return Finding("fine", "no colours, because NO_COLOR is set")
     if environment.get("COLORTERM") in ("truecolor", "24bit"):
-        return Finding("terminal", "fine", "16 million colours")
+        return Finding("fine", "16 million colours")
     if "256" in kind or "direct" in kind or kind in ("xterm-kitty", "xterm-ghostty", "foot", "alacritty"):
-        return Finding("terminal", "fine", "256 colours", "if yours has more, set COLORTERM=truecolor")
+        return Finding("fine", "256 colours", "if yours has more, set COLORTERM=truecolor")
     if kind in ("", "dumb"):
-        return Finding(
-            "terminal", "problem", "TERM is not set to a terminal", "set TERM, for example to xterm-256color"
-        )
-    return Finding(
-        "terminal", "warning", "few colours", "set TERM=xterm-256color if yours has more; else use --no-color"
-    )
+        return Finding("problem", "TERM is not set to a terminal", "set TERM, for example to xterm-256color")
+    return Finding("warning", "few colours", "set TERM=xterm-256color if yours has more; else use --no-color")
 
 
 def _clipboard(environment: Mapping[str, str]) -> Finding:
     """Copying goes through the terminal (OSC 52), and no terminal says whether it supports that."""
     if environment.get("TMUX"):
         hint = "enable it with: tmux set -g set-clipboard on"
-        return Finding("terminal", "fine", "copying (OSC 52) goes through tmux", hint)
+        return Finding("fine", "copying (OSC 52) goes through tmux", hint)
     names = [environment.get(name, "").lower() for name in ("TERM_PROGRAM", "TERM")]
     known = any(name in text for text in names for name in CLIPBOARD) or "WT_SESSION" in environment
     vte = environment.get("VTE_VERSION", "")
     if known or (vte.isdecimal() and int(vte) >= 7600):
-        return Finding("terminal", "fine", "copying (OSC 52) works in this terminal")
+        return Finding("fine", "copying (OSC 52) works in this terminal")
     if any(text in NO_CLIPBOARD for text in names) or vte:
         hint = "select with the mouse while holding shift, or start with --no-mouse"
-        return Finding("terminal", "warning", "copying (OSC 52) does not work in this terminal", hint)
-    return Finding("terminal", "fine", "copying (OSC 52) is untested in this terminal")
+        return Finding("warning", "copying (OSC 52) does not work in this terminal", hint)
+    return Finding("fine", "copying (OSC 52) is untested in this terminal")
 
 
 def config() -> Iterator[Finding]:
@@ -167,12 +157,12 @@ def config() -> Iterator[Finding]:
 
     file = locations.config_file()
     if not file.exists():
-        yield Finding("config", "fine", f"no {_home(file)}: the defaults apply")
+        yield Finding("fine", f"no {_home(file)}: the defaults apply")
     else:
         _, problems = read_settings(file, actions=[action.id for action in ACTIONS])
         state: State = "problem" if problems else "fine"
         hint = "list them with: placetui config validate" if problems else ""
-        yield Finding("config", state, f"{_home(file)}: {count(len(problems), 'problem')}", hint)
+        yield Finding(state, f"{_home(file)}: {count(len(problems), 'problem')}", hint)
     yield _directory(locations.state_dir())
 
 
@@ -180,12 +170,10 @@ def _directory(directory: Path) -> Finding:
     there = next((one for one in (directory, *directory.parents) if one.exists()), directory)
     if not os.access(there, os.W_OK | os.X_OK):
         hint = "placetui stores its state and logs there; set XDG_STATE_HOME to a writable directory"
-        return Finding("config", "problem", f"{_home(directory)} is not writable", hint)
+        return Finding("problem", f"{_home(directory)} is not writable", hint)
     if there == directory and stat.S_IMODE(there.stat().st_mode) & 0o077:
-        return Finding(
-            "config", "warning", f"{_home(directory)} is accessible to others", f"chmod 700 {_home(directory)}"
-        )
-    return Finding("config", "fine", f"{_home(directory)}: state and logs")
+        return Finding("warning", f"{_home(directory)} is accessible to others", f"chmod 700 {_home(directory)}")
+    return Finding("fine", f"{_home(directory)}: state and logs")
 
 
 def themes() -> Iterator[Finding]:
@@ -195,9 +183,9 @@ def themes() -> Iterator[Finding]:
     loaded, problems = load_themes(locations.themes_dir())
     if problems:
         text = f"{count(len(loaded), 'theme')}, and {count(len(problems), 'problem')}"
-        yield Finding("themes", "problem", text, "list them with: placetui config validate")
+        yield Finding("problem", text, "list them with: placetui config validate")
     else:
-        yield Finding("themes", "fine", count(len(loaded), "theme"))
+        yield Finding("fine", count(len(loaded), "theme"))
 
 
 class ChildProbes:
@@ -215,10 +203,6 @@ class ChildProbes:
 
     def __exit__(self, *_: object) -> None:
         self._bridges.close()
-
-    def findings(self) -> Iterator[Finding]:
-        yield from self._about_ray()
-        yield from self._about_gpus()
 
     def _ask(self, module: str, kind: str, timeout: float, **body: Any) -> Future[Message] | str:
         """The answer to come, or why there is none."""
@@ -245,33 +229,33 @@ class ChildProbes:
         finally:
             self._waiting.clear()
 
-    def _about_ray(self) -> Iterator[Finding]:
+    def about_ray(self) -> Iterator[Finding]:
         found = self._answer(self._ray)
         version = installed("ray")
         if version is None:
-            yield Finding("ray", "problem", "Ray is not installed", INSTALL_RAY)
+            yield Finding("problem", "Ray is not installed", INSTALL_RAY)
             return
-        yield Finding("ray", "fine", f"Ray {found.get('ray') or version}")
+        yield Finding("fine", f"Ray {found.get('ray') or version}")
         if notice := found.get("notice"):
-            yield Finding("ray", "warning", str(notice), "if something does not work, try a newer placetui")
+            yield Finding("warning", str(notice), "if something does not work, try a newer placetui")
         if cluster := found.get("cluster"):
             size = f"{count(cluster['nodes'], 'node')}, {count(cluster['gpus'], 'GPU')}"
             runs = f"Ray {cluster['ray'] or '?'} on Python {cluster['python'] or '?'}"
-            yield Finding("ray", "fine", f"the cluster at {cluster['address']} has {size} and runs {runs}")
+            yield Finding("fine", f"the cluster at {cluster['address']} has {size} and runs {runs}")
         if problem := found.get("problem"):
             state: State = "fine" if found.get("looked_for") else "problem"
             hint = str(found.get("hint") or "planning and checking work without a cluster; launching does not")
-            yield Finding("ray", state, str(problem), hint)
+            yield Finding(state, str(problem), hint)
 
-    def _about_gpus(self) -> Iterator[Finding]:
+    def about_gpus(self) -> Iterator[Finding]:
         found = self._answer(self._nvml)
         if problem := found.get("problem"):
             hint = "only needed to read the GPUs of this machine"
-            yield Finding("gpus", "warning", str(problem), hint)
+            yield Finding("warning", str(problem), hint)
             return
         names = found["gpus"]
         kinds = ", ".join(f"{names.count(name)} × {name}" for name in dict.fromkeys(names)) or "no GPU"
-        yield Finding("gpus", "fine", f"{kinds}; driver {found['driver']}, NVML {found['nvml']}")
+        yield Finding("fine", f"{kinds}; driver {found['driver']}, NVML {found['nvml']}")
 
 
 def _home(path: Path) -> str:

@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "shell would, but nothing is executed. Pass values that only running it would give with --set."
     )
     parser.usage = "placetui import [OPTIONS] SCRIPT.sh | - | -- COMMAND..."
-    parser.add_argument("--framework", choices=_names(), help="the framework that the script starts; default: detected")
+    names = [one.name for one in _importable()]
+    parser.add_argument("--framework", choices=names, help="the framework that the script starts; default: detected")
     parser.add_argument(
         "--set",
         action="append",
@@ -79,8 +80,8 @@ def convert(
     return exits.PROBLEMS if found.questions or has_errors(problems) else exits.FINE
 
 
-def _names() -> list[str]:
-    return [one.name for one in frameworks() if one.from_command is not None]
+def _importable() -> list[Framework]:
+    return [one for one in frameworks() if one.from_command is not None]
 
 
 def _read(words: list[str], after_dashes: bool) -> tuple[list[str], Path | None]:
@@ -118,14 +119,13 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
 
 def _recognise(words: Sequence[str], context: ScriptContext) -> Framework:
     """The framework whose program is started; of several, the one that the text names most often."""
-    with_commands = [one for one in frameworks() if one.from_command is not None]
     try:
         commands = read_launch(words, context).commands
     except ShellSyntaxError:
         commands = ()  # converting says what is wrong
     candidates = [
         one
-        for one in with_commands
+        for one in _importable()
         if any(started_program(command.words, one.programs) is not None for command in commands)
     ]
     text = " ".join(words).lower()
@@ -133,7 +133,7 @@ def _recognise(words: Sequence[str], context: ScriptContext) -> Framework:
     def mentions(one: Framework) -> int:
         return len(re.findall(rf"(?<![a-z]){re.escape(one.name)}(?![a-z])", text))
 
-    return max(candidates or with_commands, key=mentions)
+    return max(candidates or _importable(), key=mentions)
 
 
 def _sourced(name: str, folder: Path) -> str | None:

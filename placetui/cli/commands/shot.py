@@ -79,9 +79,7 @@ def run(args: argparse.Namespace) -> int:
     if source is not None:
         played = source
         app_options = replace(
-            app_options,
-            source_for=lambda _plan: played,
-            picture=(lambda: played) if session is None else None,
+            app_options, source_for=lambda _plan: played, picture=(lambda: played) if session is None else None
         )
     app = Dashboard(session, app_options)
     keys = [key for key in args.press.split(",") if key]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from placetui.cli import exits
 from placetui.cli.options import add_plan_options, has_errors, open_plan, plan_options, print_problems
-from placetui.cli.output import complain, harmless
+from placetui.cli.output import complain, harmless, shows_color
 from placetui.grid import DARK, DENSITIES, LIGHT, OTHER_NAMES, Colors, Palette, density_named, to_ansi
 from placetui.placement.plan import Plan
 from placetui.placement.ranks import RankError, parse_node_ranks
@@ -50,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
         look = _look(args, plan)
     except RankError as error:
         raise exits.Abort(exits.USAGE, f"--nodes: {error}", error.problem.hint) from None
-    colored = look.format == "text" and args.snapshot is None and _wants_color(args.color)
+    wanted = args.color == "always" or (args.color == "auto" and sys.stdout.isatty() and shows_color())
+    colored = look.format == "text" and args.snapshot is None and wanted
     code = exits.PROBLEMS if has_errors(plan.problems) else exits.FINE
     if args.snapshot is not None:
         return max(code, _snapshot(Path(args.snapshot), render(plan, look), args.update))
@@ -100,12 +101,6 @@ def _snapshot(path: Path, drawn: str, update: bool) -> int:
         complain("placetui show", f"{path} differs from the drawing", "if that is intended, add --update")
         return exits.PROBLEMS
     return exits.FINE
-
-
-def _wants_color(choice: str) -> bool:
-    if choice != "auto":
-        return choice == "always"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _colors() -> tuple[Colors, Palette]:

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from placetui.cli import exits
-from placetui.cli.cluster import add_address, runtime, seconds
+from placetui.cli.cluster import add_address, add_timeout, runtime
 from placetui.cli.output import complain
 from placetui.placement.wording import listing
 
-DEFAULT_TIMEOUT = 60.0
 _SPARE = 60.0
 """Seconds for connecting: the child has its own deadlines for all it does."""
 
@@ -29,13 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--args", type=_arguments, default=[], metavar="JSON", help="a list, or an object with the arguments' names"
     )
-    parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=DEFAULT_TIMEOUT,
-        metavar="S",
-        help="seconds to wait for results; ranks that take longer are listed and continue; default 60",
-    )
+    add_timeout(parser, 60.0, "seconds to wait for results; ranks that take longer are listed and continue")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
 
 
@@ -73,7 +66,6 @@ class Results:
         self._args = args
 
     def show(self, event: Mapping[str, Any]) -> None:
-        """Print the result of a rank."""
         if event.get("step") != "result":
             return
         rank = f"{event['component']}:{event['rank']}"

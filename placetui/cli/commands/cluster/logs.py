@@ -73,7 +73,6 @@ class LogLines:
         """Of the widest rank so far."""
 
     def show(self, step: Mapping[str, Any]) -> None:
-        """Print a step of `logs`."""
         self.is_empty = False
         if step.get("step") == "lines":
             print("\n".join(f"{self._prefix(step)}{line}" for line in step["lines"]), flush=True)

@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from placetui.cli.display import table
 from placetui.cli.lists import add_list_options, run_list
+from placetui.grid.look.text import table
 from placetui.placement.wording import age
 
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from placetui.cli.display import table
 from placetui.cli.lists import add_list_options, run_list
+from placetui.grid.look.text import table
 from placetui.placement.wording import age
 
 MOST_TROUBLES = 8
@@ -52,7 +52,6 @@ def show(found: Mapping[str, Any]) -> None:
 
 
 def _is_foreign(job: Mapping[str, Any]) -> bool:
-    """Whether a framework started it, not placetui."""
     return bool(job.get("framework", "placetui") != "placetui")
 
 

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from placetui.cli import exits
-from placetui.cli.cluster import Failed, add_address, runtime, seconds
+from placetui.cli.cluster import Failed, add_address, add_timeout, runtime
 from placetui.cli.options import add_plan_options, open_plan, plan_options
 from placetui.grid.preflight_lines import preflight_lines
 from placetui.observe.operations import SPARE, job_name
 
 TIMEOUT = 60.0
-DEFAULT_TIMEOUT = 300.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,13 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", metavar="N", help="name and submission id; default: that of the file")
     parser.add_argument("--working-dir", metavar="D", help="directory that COMMAND runs in; it is sent to the cluster")
     parser.add_argument("--runtime-env", type=_mapping, metavar="JSON", default={}, help="Ray's runtime environment")
-    parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=DEFAULT_TIMEOUT,
-        metavar="S",
-        help="seconds to wait for the ranks; then the job keeps running; default 300",
-    )
+    add_timeout(parser, 300.0, "seconds to wait for the ranks; then the job keeps running")
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each step")
 
 
@@ -112,12 +105,8 @@ class _Narrator:
         if self._json:
             self._print(step="ready" if done["status"] == "running" else "ended", **done)
         elif done["status"] == "failed":
-            print(
-                f"{self._job} failed: {done['message']}",
-                f"  hint: placetui logs {self._job}",
-                sep="\n",
-                file=sys.stderr,
-            )
+            print(f"{self._job} failed: {done['message']}", file=sys.stderr)
+            print(f"  hint: placetui logs {self._job}", file=sys.stderr)
         else:
             print(self._job)
 

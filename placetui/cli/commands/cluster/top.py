@@ -18,15 +18,14 @@ from placetui.bridge.process import NVML_CHILD, child_command
 from placetui.bridge.source import nvml_source, ray_source
 from placetui.cli import exits
 from placetui.cli.cluster import Failed, add_address, runtime
-from placetui.cli.display import table
 from placetui.cli.feed import Feed
 from placetui.cli.options import add_plan_options, open_plan, plan_options, print_problems
-from placetui.cli.output import complain, speaks_utf8
+from placetui.cli.output import complain, shows_color, speaks_utf8
 from placetui.cli.screen import draw, full_screen, terminal_size
 from placetui.document import Document, PlanRequest, plan_document
 from placetui.frameworks.registry import framework_of
 from placetui.grid.look.glyphs import glyphs
-from placetui.grid.look.text import cut
+from placetui.grid.look.text import cut, table
 from placetui.grid.tables.drift import drift_lines
 from placetui.observe.alerts import NO_THRESHOLDS, AlertWatch, Thresholds
 from placetui.observe.drift import Drift, DriftWatch
@@ -79,9 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON: one object per line, or one with --once")
     parser.add_argument(
-        "--events",
-        action="store_true",
-        help="print events, one per line: lost ranks and nodes, drift, alerts, jobs",
+        "--events", action="store_true", help="print events, one per line: lost ranks and nodes, drift, alerts, jobs"
     )
     parser.add_argument("--interval", type=_interval, default=1.0, metavar="S", help="seconds per sample; default 1")
     parser.add_argument("--record", metavar="F", help="also record to a new file, for --replay")
@@ -128,11 +125,7 @@ class PlannedFile:
         return PlanOutline.of(named).to_dict()
 
     def plan_on(self, nodes: Sequence[NodeSample]) -> Plan:
-        """The plan on the nodes of a cluster, if the file does not say what they are.
-
-        Raises:
-            Abort: it does not fit there.
-        """
+        """The plan on the nodes of a cluster, if the file names none; aborts if it does not fit there."""
         if self.plan.topology_source != "assumed":
             return self.plan
         there = {node.rank: node for node in nodes}
@@ -174,8 +167,7 @@ class Comparison:
     def compare(self, seen: Observation) -> tuple[Observation, Sequence[Drift]]:
         """The observation, its nodes numbered as in the plan, and where it differs from that.
 
-        Raises:
-            Abort: a node is none of the plan's, or there is no plan for these nodes.
+        Aborts if a node is none of the plan's, or if there is no plan for these nodes.
         """
         if self._settled is None:
             # Nodes that are lost later are missing; they are not planned without.
@@ -210,11 +202,7 @@ def _rank_of(node: NodeSample, plan: Plan) -> int:
 
 @contextmanager
 def _open_source(args: argparse.Namespace, planned: PlannedFile | None) -> Iterator[ClusterSource]:
-    """A Ray cluster, or the GPUs of this node where there is none.
-
-    Raises:
-        Failed: the cluster that was named cannot be reached.
-    """
+    """A Ray cluster, else the GPUs of this node; `Failed` if the cluster that was named is not reached."""
     interval = _QUICK if args.once else args.interval
     plan = planned.plan if planned is not None else None
     if not args.no_ray:
@@ -277,7 +265,9 @@ def _show(feed: Feed, args: argparse.Namespace, comparison: Comparison | None) -
 
 def _print_once(feed: Feed, comparison: Comparison | None, as_json: bool) -> int:
     deadline = time.monotonic() + (RAY_PATIENCE if feed.source_name == "ray" else PATIENCE)
-    while (seen := feed.latest()) is None and not _is_over(feed) and time.monotonic() < deadline:
+    while (seen := feed.latest()) is None and time.monotonic() < deadline:
+        if feed.status.link == "failed" or (feed.source_name == "ray" and feed.is_empty):
+            break
         feed.wait(deadline - time.monotonic())
     if seen is None:
         why = "no node of the cluster has a GPU" if feed.is_empty else "the GPUs do not answer"
@@ -297,11 +287,6 @@ def _print_once(feed: Feed, comparison: Comparison | None, as_json: bool) -> int
     if failed:
         return exits.CLUSTER
     return exits.PROBLEMS if drifts else exits.FINE
-
-
-def _is_over(feed: Feed) -> bool:
-    """Whether there is no use in waiting."""
-    return feed.status.link == "failed" or (feed.source_name == "ray" and feed.is_empty)
 
 
 def stream(feed: Feed, comparison: Comparison | None, args: argparse.Namespace) -> int:
@@ -352,7 +337,7 @@ def _event_line(event: Event) -> str:
 def _screen(feed: Feed, comparison: Comparison | None, interval: float) -> int:
     """In place, until `q` or an interrupt."""
     keyboard = [sys.stdin.fileno()] if sys.stdin.isatty() else []
-    plain, color = not speaks_utf8(), _wants_color()
+    plain, color = not speaks_utf8(), shows_color()
     with full_screen(feed.wake):
         while True:
             for descriptor in feed.wait(max(1.0, interval), keyboard):
@@ -396,10 +381,6 @@ def _drift_lines(
 
 def _as_dict(seen: Observation, drifts: Sequence[Drift]) -> dict[str, object]:
     return {**seen.to_dict(), "drift": [one.to_dict() for one in drifts]}
-
-
-def _wants_color() -> bool:
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 # As text
@@ -451,7 +432,6 @@ def lines(observation: Observation, style: TextStyle) -> Iterator[str]:
 
 
 def _heading(observation: Observation) -> str:
-    """Which job is followed, or why none is."""
     job = next((one for one in observation.jobs if one.name == observation.job), None)
     words = observation.note
     if job is not None:

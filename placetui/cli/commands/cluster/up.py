@@ -14,20 +14,19 @@ from placetui.cli import exits
 from placetui.cli.cluster import (
     Failed,
     add_address,
+    add_timeout,
     confirm,
     python_path,
     require_terminal,
     runtime,
     seconds,
 )
-from placetui.cli.display import table
 from placetui.cli.options import add_plan_options, open_plan, plan_options, print_problems
 from placetui.cli.output import harmless, raw
 from placetui.grid import launch_steps
+from placetui.grid.look.text import table
 from placetui.observe.operations import FOREVER, JOB_NAME, LOCAL, SPARE, job_name
 from placetui.placement.wording import count, listing
-
-DEFAULT_TIMEOUT = 300.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,13 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="only report whether it fits, and where the ranks would run"
     )
-    parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=DEFAULT_TIMEOUT,
-        metavar="S",
-        help="seconds from reserving to all ranks alive; default 300",
-    )
+    add_timeout(parser, 300.0, "seconds from reserving to all ranks alive")
     parser.add_argument(
         "--wait-for-nodes",
         type=seconds,
