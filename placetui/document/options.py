@@ -27,10 +27,9 @@ def read_cluster_option(text: str) -> list[Node]:
     if nodes is not None:
         return nodes
     if not os.path.exists(text):
+        message = f"`{text}` is neither nodes x GPUs nor a file"
         raise refuse(
-            "bad_cluster",
-            f"`{text}` is neither nodes x GPUs nor a file",
-            "write for example `2x8`, or name a file with `nodes:` and `gpus_per_node:`",
+            "bad_cluster", message, "write for example `2x8`, or name a file with `nodes:` and `gpus_per_node:`"
         )
     document = Document.from_file(text)
     value: Any = dict(document.config)
@@ -55,20 +54,18 @@ def parse_override(text: str) -> Override:
     name, equals, written = text.partition("=")
     path = _parse_path(name.strip())
     if not equals or not path:
+        message = f"`{shorten(text)}` is not of the form `key.path=value`"
         raise refuse(
-            "bad_override",
-            f"`{shorten(text)}` is not of the form `key.path=value`",
-            "write for example `cluster.num_nodes=2` or `cluster.node_groups[0].label=a800`",
+            "bad_override", message, "write for example `cluster.num_nodes=2` or `cluster.node_groups[0].label=a800`"
         )
     document = Document(f"{_KEY}: {written}")
     value = document.config.get(_KEY)
     problems = document.problems_in(document.config)
     if problems or len(document.config) != 1:
         reason = problems[0].message if problems else "it is more than one value"
+        message = f"the value in `{shorten(text)}` is not valid YAML: {reason}"
         raise refuse(
-            "bad_override",
-            f"the value in `{shorten(text)}` is not valid YAML: {reason}",
-            f"put quotes around the value, and another pair for the shell: `'{name}=\"…\"'`",
+            "bad_override", message, f"put quotes around the value, and another pair for the shell: `'{name}=\"…\"'`"
         )
     return path, value
 
@@ -101,11 +98,10 @@ def _replaced(current: Any, path: Path, depth: int, value: Any) -> Any:
     if isinstance(current, list):
         index = int(part) if isinstance(part, str) and part.isdecimal() else part
         if not isinstance(index, int) or index >= len(current):
-            raise refuse(
-                "bad_override",
-                f"`{dotted(path[:depth])}` is a list of {len(current)}, and `{dotted(path[: depth + 1])}` is not in it",
-                f"write `{dotted(path[:depth])}[0]` and so on",
+            message = (
+                f"`{dotted(path[:depth])}` is a list of {len(current)}, and `{dotted(path[: depth + 1])}` is not in it"
             )
+            raise refuse("bad_override", message, f"write `{dotted(path[:depth])}[0]` and so on")
         copy = list(current)
         copy[index] = _replaced(current[index], path, depth + 1, value)
         return copy
@@ -115,8 +111,5 @@ def _replaced(current: Any, path: Path, depth: int, value: Any) -> Any:
         mapping = dict(current or {})
         mapping[part] = _replaced(mapping.get(part), path, depth + 1, value)
         return mapping
-    raise refuse(
-        "bad_override",
-        f"`{dotted(path[:depth])}` is `{shorten(str(current))}`, which is neither a mapping nor a list",
-        f"override `{dotted(path[:depth])}` as a whole",
-    )
+    message = f"`{dotted(path[:depth])}` is `{shorten(str(current))}`, which is neither a mapping nor a list"
+    raise refuse("bad_override", message, f"override `{dotted(path[:depth])}` as a whole")

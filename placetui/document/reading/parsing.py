@@ -208,20 +208,19 @@ def _check_characters(text: str, report: TextReport) -> None:
     limit = MAX_BYTES if C_LOADER else MAX_CHARACTERS_WITHOUT_LIBYAML
     if len(text) > limit:
         slow = "" if C_LOADER else ", because PyYAML was installed without its C parser"
+        message = f"the text has {len(text):,} characters; up to {limit:,} are read{slow}"
         report.error(
             "file_too_large",
-            f"the text has {len(text):,} characters; up to {limit:,} are read{slow}",
+            message,
             0,
             hint="keep the placement in a separate file" if C_LOADER else "install PyYAML from a wheel",
         )
         raise _UnusableError
     forbidden = re.search(_FORBIDDEN_ASCII if text.isascii() else _FORBIDDEN, text)
     if forbidden:
+        message = f"character U+{ord(forbidden[0]):04X} is not allowed in YAML"
         report.error(
-            "yaml_character",
-            f"character U+{ord(forbidden[0]):04X} is not allowed in YAML",
-            forbidden.start(),
-            hint="remove it, or write it as an escape in double quotes",
+            "yaml_character", message, forbidden.start(), hint="remove it, or write it as an escape in double quotes"
         )
         raise _UnusableError
 
@@ -259,21 +258,15 @@ class _TreeBuilder:
             elif kind is yaml.DocumentStartEvent:
                 documents += 1
                 if documents > 1:
+                    message = "a second document begins here; only one is supported"
                     self.refuse(
-                        "multiple_documents",
-                        "a second document begins here; only one is supported",
-                        event.start_mark.index,
-                        "remove the `---`, or split the file",
+                        "multiple_documents", message, event.start_mark.index, "remove the `---`, or split the file"
                     )
                 continue
             nodes += 1
             if nodes > MAX_NODES:
-                self.refuse(
-                    "too_many_values",
-                    f"the file has more than {MAX_NODES:,} keys and values",
-                    event.start_mark.index,
-                    "keep the placement in a separate file",
-                )
+                message = f"the file has more than {MAX_NODES:,} keys and values"
+                self.refuse("too_many_values", message, event.start_mark.index, "keep the placement in a separate file")
         if self.root is None:
             self.refuse("empty_file", "the file is empty", 0, "a placement file begins with `cluster:` or `slime:`")
         return self.root
@@ -291,24 +284,16 @@ class _TreeBuilder:
         name, start = str(event.anchor), event.start_mark.index
         target = self.anchors.get(name)
         if target is None and not self.report.full:
-            self.report.error(
-                "undefined_alias",
-                f"`*{name}` refers to an anchor that is not defined above",
-                start,
-                hint=f"mark a value with `&{name}` before this line",
-            )
+            message = f"`*{name}` refers to an anchor that is not defined above"
+            self.report.error("undefined_alias", message, start, hint=f"mark a value with `&{name}` before this line")
         recursive = target is not None and target.size == 0
         return AliasNode(name, start, event.end_mark.index, None if recursive else target, recursive)
 
     def _begin(self, event: Any, kind: type[MappingNode | ListNode]) -> None:
         start = event.start_mark.index
         if len(self.open) == MAX_DEPTH:
-            self.refuse(
-                "yaml_too_deep",
-                f"lists and mappings are nested more than {MAX_DEPTH} levels deep",
-                start,
-                "use fewer levels",
-            )
+            message = f"lists and mappings are nested more than {MAX_DEPTH} levels deep"
+            self.refuse("yaml_too_deep", message, start, "use fewer levels")
         content = self._content(event, len(self.text))
         node = kind(start, content, event.end_mark.index, bool(event.flow_style), event.tag)
         self._anchor(event.anchor, node)
@@ -331,12 +316,8 @@ class _TreeBuilder:
         elif isinstance(node, MappingNode):
             self.root = node
         elif not (isinstance(node, ScalarNode) and node.tag is None and not node.text):
-            self.refuse(
-                "not_a_mapping",
-                f"the file is {'a list' if isinstance(node, ListNode) else 'a single value'}, not a mapping",
-                node.start,
-                "begin with a key at the left edge, such as `cluster:`",
-            )
+            message = f"the file is {'a list' if isinstance(node, ListNode) else 'a single value'}, not a mapping"
+            self.refuse("not_a_mapping", message, node.start, "begin with a key at the left edge, such as `cluster:`")
 
     def _content(self, event: Any, end: int) -> int:
         """Where a node begins without its anchor and tag."""
@@ -352,12 +333,8 @@ class _TreeBuilder:
         earlier = self.anchors.get(name)
         self.anchors[name] = node
         if earlier is not None and not self.report.full:
-            self.report.error(
-                "duplicate_anchor",
-                f"the anchor `&{name}` is already defined in {self.report.lines.describe(earlier.start)}",
-                node.start,
-                hint="rename one of them",
-            )
+            message = f"the anchor `&{name}` is already defined in {self.report.lines.describe(earlier.start)}"
+            self.report.error("duplicate_anchor", message, node.start, hint="rename one of them")
 
     def refuse(self, rule: str, message: str, index: int, hint: str) -> NoReturn:
         """Report a problem that ends parsing."""
