@@ -10,7 +10,7 @@ from placetui.observe.attribution import NodeFacts
 from placetui.observe.model import NodeSample
 from placetui.runtime.gcs.model import RayNode
 from placetui.runtime.watch.observer import ObserverOptions, aged
-from placetui.runtime.watch.samplers import GpuOrder, Reading, SampledNode
+from placetui.runtime.watch.samplers import GpuOrder, Reading, SampledNode, Samplers
 
 NODE = NodeSample(0, "a")
 READING = Reading(1, NODE, NodeFacts(), GpuOrder(8))
@@ -48,6 +48,14 @@ def test_a_sampler_that_died_leaves_old_values_until_the_next_one_answers() -> N
     assert look(died, 12.0) == (True, 2.0, "its sampler died")
     died.actor, died.call, died.asked_at = SOMETHING, SOMETHING, 12.0
     assert look(died, 12.1) == (True, 2.1, "its sampler died")
+
+
+def test_a_sampler_that_was_found_as_it_ended_is_no_problem_but_a_second_one_is() -> None:
+    samplers, new = Samplers(), seat()
+    samplers._lose(SOMETHING, new, "its sampler died")
+    assert look(new, 1.0) == (False, 0.0, None)
+    samplers._lose(SOMETHING, new, "its sampler died")
+    assert look(new, 2.0) == (True, 0.0, "its sampler died")
 
 
 def test_a_sampler_may_take_its_time_to_start() -> None:

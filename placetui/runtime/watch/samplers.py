@@ -333,7 +333,8 @@ class Samplers:
         self._forget(one)
         with suppress(Exception):
             ray.kill(actor, no_restart=True)
-        one.problem = problem
+        # The first one may be another viewer's, found as it ended: the next one says whether there is a problem.
+        one.problem = problem if one.failures or one.reading else ""
         one.retry_at = self._clock() + DELAYS[min(one.failures, len(DELAYS) - 1)]
         one.failures += 1
 
