@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-CONTEXT = 3
-"""Unchanged lines around a change in a unified diff."""
-
 NO_NEWLINE = "\\ No newline at end of file"
 
 
@@ -18,11 +15,6 @@ class Splice:
     start: int
     end: int
     text: str
-
-    @property
-    def growth(self) -> int:
-        """Change of the length of the text."""
-        return len(self.text) - (self.end - self.start)
 
 
 def apply(text: str, splice: Splice) -> str:
@@ -70,7 +62,7 @@ def _longest(most: int, agrees: Callable[[int], bool]) -> int:
 # Unified diffs
 
 
-def unified_diff(old: str, new: str, name: str, *, context: int = CONTEXT) -> list[str]:
+def unified_diff(old: str, new: str, name: str) -> list[str]:
     """Lines without line breaks, as `diff -u` prints them; none when the texts are the same.
 
     A carriage return at the end of a line is shown as part of it.
@@ -78,7 +70,7 @@ def unified_diff(old: str, new: str, name: str, *, context: int = CONTEXT) -> li
     from difflib import unified_diff as difference_lines  # seldom needed, and slow to load
 
     shown: list[str] = []
-    for line in difference_lines(_lines(old), _lines(new), name, name, n=context, lineterm=""):
+    for line in difference_lines(_lines(old), _lines(new), name, name, lineterm=""):
         shown.append(line.removesuffix("\n"))
         if len(shown) > 2 and not line.endswith("\n") and not line.startswith("@@"):
             shown.append(NO_NEWLINE)

@@ -115,13 +115,8 @@ def save(
         target = os.path.realpath(path)
         before_step("check")
         status = _status(target)
-        refusal = _refuse(status, target, source)
-        if refusal:
-            return refusal
-        conflict = _conflict(target, text, expected)
-        if conflict:
-            return conflict
-        return _write(target, data, text, expected, status, before_step)
+        refusal = _refuse(status, target, source) or _conflict(target, text, expected)
+        return refusal or _write(target, data, text, expected, status, before_step)
     except OSError as error:
         return _explain(error, source)
     except ValueError:
@@ -198,8 +193,7 @@ def _write(
             before_step("sync")
             os.fsync(descriptor)
         before_step("check_again")
-        conflict = _conflict(target, text, expected)
-        if conflict:
+        if conflict := _conflict(target, text, expected):
             os.unlink(temporary)
             return conflict
         before_step("replace")
