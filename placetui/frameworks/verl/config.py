@@ -144,65 +144,6 @@ class Batch:
     """GPUs of one copy of the model, of which training must have a multiple."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerlJob:
-    """Everything in a file that decides a placement."""
-
-    version: Version
-    trainer: Trainer
-    mode: str
-    """Of the v1 trainer: `sync`, `colocate_async` or `separate_async`."""
-
-    training: NodesAsked
-    resource: str
-    """What a bundle books in Ray: GPU or NPU."""
-
-    roles: tuple[str, ...]
-    """Role keys of the training processes, in verl's order."""
-
-    hybrid_engine: bool
-    critic: bool
-    rollout: ReplicaSize
-    rollout_mode: str
-    rollout_gpus: int
-    """GPUs of a node, as replicas are cut into parts."""
-
-    hybrid: bool
-    """Whether replicas run on the GPUs of training."""
-
-    standalone: NodesAsked | None
-    """Nodes for replicas on GPUs of their own."""
-
-    may_have_no_standalone: bool
-    backend: str
-    disaggregation: PrefillDecode | None
-    reward: RewardModel
-    old_reward_keys: Path | None
-    """A key of the old spelling that this version ignores."""
-
-    distillation: NodesAsked | None
-    teachers: tuple[Teacher, ...]
-    dropped_teacher: bool
-    """Whether the default entry is ignored beside others."""
-
-    storage_units: int
-    batch: Batch | None
-    assumed_engine: bool
-    """Whether the file does not say which engine serves."""
-
-    @property
-    def colocated(self) -> int:
-        """Processes that may share a GPU of training, and CPUs of each bundle."""
-        if self.trainer == "fine_tuning":
-            return 10
-        return 1 if self.version < Version(0, 7, 0, False) else 3
-
-    @property
-    def colocated_standalone(self) -> int:
-        """As `colocated`, of standalone replicas."""
-        return 2 if self.version >= Version(0, 8, 0) else self.colocated
-
-
 class Keys:
     """Values of a configuration, each with verl's default where it is missing."""
 
@@ -240,63 +181,77 @@ class Keys:
         return default
 
 
-def read_job(reader: Reader, problems: Problems) -> VerlJob:
-    """What a file says; what is wrong in a value is reported, and the default taken instead."""
-    keys = Keys(reader, problems)
-    version = _version(keys, problems)
-    trainer = _trainer(keys, version, problems)
-    training = _nodes(keys, ("trainer",), (1, 1) if trainer == "fine_tuning" else (1, 8))
-    mode = _mode(keys, problems) if trainer == "v1" else ""
-    asynchronous = trainer in ("fully_async", "one_step_off")
-    gpus = keys.whole(*ROLLOUT, "n_gpus_per_node", default=training.gpus)
-    standalone = None
-    if asynchronous:
-        standalone = _nodes(keys, ("rollout",), (1, 8))
-        gpus = standalone.gpus
-    elif trainer == "generation":
-        standalone, gpus = training, training.gpus
-    elif mode == "separate_async":
-        standalone = NodesAsked(ROLLOUT, keys.whole(*ROLLOUT, "nnodes", default=0), gpus)
-    dynamic = keys.flag("async_training", "use_dynamic_resource_scheduling")
-    validates = keys.flag("async_training", "use_trainer_do_validate")
-    hybrid_engine = keys.flag(*ACTOR, "hybrid_engine", default=True)
-    hybrid = trainer in ("v1", "classic") or (trainer == "fully_async" and (dynamic or validates))
-    if mode == "separate_async" and not hybrid_engine and version[:2] == (0, 9) and version.patch >= 1:
-        hybrid = False
-    critic = bool(keys.get("critic", "enable", default=keys.get("algorithm", "adv_estimator", default="gae") == "gae"))
-    rollout = _replica(keys, ROLLOUT)
-    old_era = version < Version(0, 9, 0)
-    reward_at = OLD_REWARD if _reads_old_reward(keys, version, trainer) else REWARD
-    reward = _reward(keys, reward_at, training, version)
-    distillation = _nodes(keys, ("distillation",), (0, 8)) if keys.flag("distillation", "enabled") else None
-    teachers, dropped = _teachers(keys, distillation, rollout.engine)
-    rollout_mode = keys.text(*ROLLOUT, "mode", default="sync" if version < Version(0, 7, 0, False) else "async")
-    return VerlJob(
-        version=version,
-        trainer=trainer,
-        mode=mode,
-        training=training,
-        resource="NPU" if keys.get("trainer", "device") == "npu" else "GPU",
-        roles=_roles(keys, trainer, version, hybrid=hybrid, critic=critic, reward=reward),
-        hybrid_engine=hybrid_engine,
-        critic=critic,
-        rollout=rollout,
-        rollout_mode=rollout_mode,
-        rollout_gpus=gpus,
-        hybrid=hybrid and not (old_era and rollout_mode == "sync"),
-        standalone=standalone,
-        may_have_no_standalone=dynamic,
-        backend=keys.text(*ROLLOUT, "checkpoint_engine", "backend", default="nccl" if asynchronous else "naive"),
-        disaggregation=_disaggregation(keys, rollout),
-        reward=reward,
-        old_reward_keys=_ignored_reward_key(keys) if reward_at == REWARD and not old_era else None,
-        distillation=distillation,
-        teachers=teachers,
-        dropped_teacher=dropped,
-        storage_units=keys.whole("transfer_queue", "backend", "SimpleStorage", "num_data_storage_units", default=8),
-        batch=None if trainer in ("fine_tuning", "generation") else _batch(keys, training.total),
-        assumed_engine=trainer != "fine_tuning" and not keys.has(*ROLLOUT, "name"),
-    )
+class VerlJob:
+    """Everything in a file that decides a placement; what is wrong in a value is reported, and the default taken."""
+
+    def __init__(self, reader: Reader, problems: Problems) -> None:
+        keys = Keys(reader, problems)
+        self.version = version = _version(keys, problems)
+        self.trainer = trainer = _trainer(keys, version, problems)
+        self.training = _nodes(keys, ("trainer",), (1, 1) if trainer == "fine_tuning" else (1, 8))
+        self.mode = _mode(keys, problems) if trainer == "v1" else ""
+        """Of the v1 trainer: `sync`, `colocate_async` or `separate_async`."""
+        self.resource = "NPU" if keys.get("trainer", "device") == "npu" else "GPU"
+        """What a bundle books in Ray."""
+        self.storage_units = keys.whole(
+            "transfer_queue", "backend", "SimpleStorage", "num_data_storage_units", default=8
+        )
+        asynchronous = trainer in ("fully_async", "one_step_off")
+
+        self.rollout = _replica(keys, ROLLOUT)
+        self.assumed_engine = trainer != "fine_tuning" and not keys.has(*ROLLOUT, "name")
+        self.disaggregation = _disaggregation(keys, self.rollout)
+        self.backend = keys.text(*ROLLOUT, "checkpoint_engine", "backend", default="nccl" if asynchronous else "naive")
+        old_mode = "sync" if version < Version(0, 7, 0, False) else "async"
+        self.rollout_mode = keys.text(*ROLLOUT, "mode", default=old_mode)
+        self.rollout_gpus = keys.whole(*ROLLOUT, "n_gpus_per_node", default=self.training.gpus)
+        """GPUs of a node, as replicas are cut into parts."""
+        self.standalone: NodesAsked | None = None
+        """Nodes for replicas on GPUs of their own."""
+        if asynchronous:
+            self.standalone = _nodes(keys, ("rollout",), (1, 8))
+        elif trainer == "generation":
+            self.standalone = self.training
+        elif self.mode == "separate_async":
+            self.standalone = NodesAsked(ROLLOUT, keys.whole(*ROLLOUT, "nnodes", default=0), self.rollout_gpus)
+        if self.standalone is not None:
+            self.rollout_gpus = self.standalone.gpus
+
+        self.may_have_no_standalone = keys.flag("async_training", "use_dynamic_resource_scheduling")
+        validates = keys.flag("async_training", "use_trainer_do_validate")
+        self.hybrid_engine = keys.flag(*ACTOR, "hybrid_engine", default=True)
+        serves_too = trainer == "fully_async" and (self.may_have_no_standalone or validates)
+        hybrid = trainer in ("v1", "classic") or serves_too
+        if self.mode == "separate_async" and not self.hybrid_engine and version[:2] == (0, 9) and version.patch >= 1:
+            hybrid = False
+        old_era = version < Version(0, 9, 0)
+        self.hybrid = hybrid and not (old_era and self.rollout_mode == "sync")
+        """Whether replicas run on the GPUs of training."""
+
+        is_gae = keys.get("algorithm", "adv_estimator", default="gae") == "gae"
+        self.critic = bool(keys.get("critic", "enable", default=is_gae))
+        reward_at = OLD_REWARD if _reads_old_reward(keys, version, trainer) else REWARD
+        self.reward = _reward(keys, reward_at, self.training, version)
+        self.old_reward_keys = _ignored_reward_key(keys) if reward_at == REWARD and not old_era else None
+        """A key of the old spelling that this version ignores."""
+        self.roles = _roles(keys, trainer, version, hybrid=hybrid, critic=self.critic, reward=self.reward)
+        """Role keys of the training processes, in verl's order."""
+        distills = keys.flag("distillation", "enabled")
+        self.distillation = _nodes(keys, ("distillation",), (0, 8)) if distills else None
+        self.teachers, self.dropped_teacher = _teachers(keys, self.distillation, self.rollout.engine)
+        self.batch = None if trainer in ("fine_tuning", "generation") else _batch(keys, self.training.total)
+
+    @property
+    def colocated(self) -> int:
+        """Processes that may share a GPU of training, and CPUs of each bundle."""
+        if self.trainer == "fine_tuning":
+            return 10
+        return 1 if self.version < Version(0, 7, 0, False) else 3
+
+    @property
+    def colocated_standalone(self) -> int:
+        """As `colocated`, of standalone replicas."""
+        return 2 if self.version >= Version(0, 8, 0) else self.colocated
 
 
 def _version(keys: Keys, problems: Problems) -> Version:

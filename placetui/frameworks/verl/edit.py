@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from placetui.frameworks.new_job import JobSize, Layout
-from placetui.frameworks.verl.config import NodesAsked, ReplicaSize, VerlJob, read_job
+from placetui.frameworks.verl.config import NodesAsked, ReplicaSize, VerlJob
 from placetui.placement.config.reader import Reader
 from placetui.placement.edits import Edit, EditRefused, Operation, Refusal, Resize, SetValue, Spread
 from placetui.placement.plan import Plan
@@ -20,7 +20,7 @@ def edit(plan: Plan, operation: Operation, config: Mapping[str, Any]) -> Edit:
     """What an operation changes in the file; raises `EditRefused` where verl has no key for it."""
     if not isinstance(operation, Resize | Spread):
         raise EditRefused("a verl file does not say which GPU a process is on", _ONLY_SIZES)
-    job = read_job(Reader(config, Problems()), Problems())
+    job = VerlJob(Reader(config, Problems()), Problems())
     name = operation.component
     if name not in plan.components:
         raise EditRefused(f"the plan has no component `{name}`")

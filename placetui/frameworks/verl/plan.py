@@ -11,12 +11,12 @@ from typing import NamedTuple
 from placetui.frameworks.base import PlanOptions
 from placetui.frameworks.demand import BundleDemand, GroupDemand
 from placetui.frameworks.scheduling import NodeResources, Scheduled, schedule, units
-from placetui.frameworks.verl.config import NodesAsked, VerlJob, read_job
+from placetui.frameworks.verl.config import NodesAsked, VerlJob
 from placetui.frameworks.verl.layout import Pool, RankInPool, UnplacedComponent, VerlLayout, lay_out
 from placetui.frameworks.verl.rules import check_job
 from placetui.placement.config.reader import Reader
 from placetui.placement.placements import Placement, set_node_id, set_undecided
-from placetui.placement.plan import Component, Plan, PlannedGroup, RankOfEngine, Rule, Service, TopologySource
+from placetui.placement.plan import Component, Plan, PlannedGroup, RankOfEngine, Rule, Service
 from placetui.placement.problems import Problem, Problems, Severity
 from placetui.placement.topology import CLUSTER, Node, Topology
 from placetui.placement.wording import count, dotted, listing
@@ -28,7 +28,7 @@ MOST_GPUS = 65_536
 
 def plan_verl(reader: Reader, options: PlanOptions, problems: Problems) -> Plan:
     """Every component on the nodes that Ray would give it; what cannot be placed is a problem and left out."""
-    job = read_job(reader, problems)
+    job = VerlJob(reader, problems)
     asked = [one for one in (job.training, job.standalone, job.reward.asked, job.distillation) if one is not None]
     too_many = next((one for one in asked if one.total > MOST_GPUS or one.nodes > MOST_GPUS), None)
     if too_many is not None:
@@ -45,33 +45,14 @@ def plan_verl(reader: Reader, options: PlanOptions, problems: Problems) -> Plan:
     if nodes is None:
         (nodes, owners), source = _assumed(layout), "assumed"
     topology = Topology(nodes)
-    return _place(job, _Cluster(job, layout, topology.nodes, owners), topology, source, options, problems)
-
-
-def _assumed(layout: VerlLayout) -> tuple[list[Node], list[NodesAsked | None]]:
-    """The nodes that each pool asks for, and whose they are; standalone replicas have theirs together."""
-    asked: dict[NodesAsked, None] = dict.fromkeys(pool.asked for pool in layout.pools)
-    owners: list[NodesAsked | None] = [one for one in asked for _ in range(one.nodes) if one.gpus > 0]
-    nodes = [Node(one.gpus) for one in owners if one is not None]
-    return (nodes, owners) if nodes else ([Node(8)], [None])
-
-
-def _place(
-    job: VerlJob,
-    cluster: _Cluster,
-    topology: Topology,
-    source: TopologySource,
-    options: PlanOptions,
-    problems: Problems,
-) -> Plan:
-    layout, nodes = cluster.layout, topology.nodes
+    cluster = _Cluster(job, layout, topology.nodes, owners)
     cluster.check(problems)
     components = {}
     for part in sorted(layout.parts, key=lambda one: one.name.startswith(("reward", "teacher"))):
         placed = _ranks(part, cluster, problems)
         if placed or not part.processes:
             components[part.name] = _component(part, placed, cluster)
-    _mention_order(layout, cluster, problems)
+    _mention_order(cluster, problems)
     return Plan(
         source=options.source,
         framework=NAME,
@@ -83,6 +64,14 @@ def _place(
         groups=cluster.groups,
         services=tuple(_services(job, len(nodes))) if nodes else (),
     )
+
+
+def _assumed(layout: VerlLayout) -> tuple[list[Node], list[NodesAsked | None]]:
+    """The nodes that each pool asks for, and whose they are; standalone replicas have theirs together."""
+    asked: dict[NodesAsked, None] = dict.fromkeys(pool.asked for pool in layout.pools)
+    owners: list[NodesAsked | None] = [one for one in asked for _ in range(one.nodes) if one.gpus > 0]
+    nodes = [Node(one.gpus) for one in owners if one is not None]
+    return (nodes, owners) if nodes else ([Node(8)], [None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,9 +377,9 @@ def _assumptions(part: UnplacedComponent, cluster: _Cluster) -> Iterator[str]:
         yield "the file names no engine: vllm is assumed"
 
 
-def _mention_order(layout: VerlLayout, cluster: _Cluster, problems: Problems) -> None:
+def _mention_order(cluster: _Cluster, problems: Problems) -> None:
     """Tell where "N nodes" are fewer, and where the order of addresses is not the one a person expects."""
-    for number, pool in enumerate(layout.pools):
+    for number, pool in enumerate(cluster.layout.pools):
         bundles = cluster.bundles[number]
         if len(pool.sizes) < 2 or not bundles or not pool.sorted:
             continue
