@@ -47,13 +47,13 @@ Processes: TypeAlias = list[list[int]]
 class ResourcePool:
     """What a rule over some node groups counts."""
 
-    def __init__(self, cluster: Topology, groups: tuple[str, ...], names: Sequence[str]) -> None:
+    def __init__(self, cluster: Topology, groups: tuple[str, ...]) -> None:
         kinds = [cluster.groups[label].hardware_type for label in groups]
         self.groups = groups
         self.on_nodes = None in kinds
         self.mixed = self.on_nodes and any(kinds)
         self._numbering = cluster.numbering(groups, by_node=self.on_nodes)
-        self._names = names
+        self._nodes = cluster.nodes
         self.total = self._numbering.total
         self.noun = "node" if self.on_nodes else "device"
 
@@ -79,7 +79,7 @@ class ResourcePool:
                 return block.start
             if _kind_of(block) == spot.kind and 0 <= spot.index < block.size:
                 return block.start + spot.index
-        where = self._names[spot.node] if 0 <= spot.node < len(self._names) else f"node {spot.node}"
+        where = self.name(spot.node) if 0 <= spot.node < len(self._nodes) else f"node {spot.node}"
         what = where if spot.kind == NODE else f"{'GPU' if spot.kind == GPU else spot.kind} {spot.index} of {where}"
         within = "the cluster" if self.groups == (CLUSTER,) else f"group {listing(quoted(self.groups))}"
         raise EditRefused(f"{what} is not a {self.noun} of {within}", "put the component on another node group first")
@@ -90,7 +90,7 @@ class ResourcePool:
         return self._numbering.block_of(number)
 
     def name(self, node: int) -> str:
-        return self._names[node]
+        return self._nodes[node].name
 
     def wanted(self, processes: Processes, by_rank: bool = True) -> Wanted:
         return Wanted(tuple(self._slot(numbers) for numbers in processes), by_rank)
@@ -150,7 +150,6 @@ class RuleEditor:
         self._plan = plan
         self._config = config
         self._cluster = plan.topology
-        self._names = [node.name for node in plan.nodes]
 
     def edit(self, operation: Operation) -> Edit:
         """What an operation on rules does; raises `EditRefused`."""
@@ -223,10 +222,10 @@ class RuleEditor:
 
     def _pool(self, component: Component) -> ResourcePool:
         if self._by_rank(component):
-            return ResourcePool(self._cluster, component.rule.groups, self._names)
+            return ResourcePool(self._cluster, component.rule.groups)
         # These modes count over the whole cluster, whatever group the rule names.
-        pool = ResourcePool(self._cluster, (CLUSTER,), self._names)
-        pool.total = min(pool.total, ResourcePool(self._cluster, component.rule.groups, self._names).total)
+        pool = ResourcePool(self._cluster, (CLUSTER,))
+        pool.total = min(pool.total, ResourcePool(self._cluster, component.rule.groups).total)
         numbers = [number for segment in component.rule.segments for number in segment.resources]
         if pool.wanted([[number] for number in numbers], False).devices != Wanted.of(component).devices:
             raise EditRefused(
@@ -355,7 +354,7 @@ class RuleEditor:
             )
         if not self._by_rank(component):
             raise EditRefused(f"node groups are not used for `{component.name}` in this mode")
-        before, pool = self._pool(component), ResourcePool(self._cluster, operation.groups, self._names)
+        before, pool = self._pool(component), ResourcePool(self._cluster, operation.groups)
         if not pool.total:
             raise EditRefused(f"{self._cluster.describe(operation.groups)}: nothing to place on")
         shape = _usual_shape(_processes_of(component)) if before.on_nodes == pool.on_nodes else (1, 1)
@@ -378,7 +377,7 @@ class RuleEditor:
         self.key_of(operation.component)
         component = self._plan.components.get(operation.component)
         if component is not None:
-            pool = ResourcePool(self._cluster, component.rule.groups, self._names)
+            pool = ResourcePool(self._cluster, component.rule.groups)
             try:
                 parse_rule(text, pool.total, lambda: self._cluster.describe(component.rule.groups), pool.noun)
             except RankError as error:
@@ -416,7 +415,7 @@ class RuleEditor:
         name = self.free_name(operation.component)
         if not operation.devices:
             raise EditRefused("no device is selected", f"select where `{name}` is to go")
-        pool = ResourcePool(self._cluster, self._group_for(operation.devices), self._names)
+        pool = ResourcePool(self._cluster, self._group_for(operation.devices))
         processes = [[number] for number in pool.numbers(operation.devices)]
         text = pool.rule(processes, self._may_use_all())
         by_rank = self._plan.mode in ("component", "hybrid")

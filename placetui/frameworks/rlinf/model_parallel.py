@@ -205,11 +205,11 @@ def _training(roles: ParallelRoles, *, multi_agent: bool) -> PlacementMode | Non
                     f"`{roles.sources[role]}` cannot be placed when `actor` and `rollout` share their devices",
                     hint=f"remove `{roles.sources[role]}`, or give `actor` and `rollout` their own devices",
                 )
-    elif _overlaps(roles) is None:
+    elif (overlap := _overlaps(roles)) is None:
         mode = PlacementMode.DISAGGREGATED
         _check_inference(roles)
     else:
-        one, other, shared = _overlaps(roles) or ("actor", "rollout", [])
+        one, other, shared = overlap
         roles.at(other).error(
             "mp_neither_mode",
             f"`{roles.sources[one]}` and `{roles.sources[other]}` share only some devices ({listing(shared)})",

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from placetui.frameworks.rlinf.cluster_section import MOST_MEMBERSHIPS, MOST_NODES, ClusterReading
-from placetui.frameworks.rlinf.robots import FIELDS, check_robot
 from placetui.placement.config.reader import has_unresolved
-from placetui.placement.problems import ProblemReporter
+from placetui.placement.problems import Problem, ProblemReporter
 from placetui.placement.ranks import RankError, parse_node_ranks, shorten
 from placetui.placement.topology import ACCELERATOR, CLUSTER, NODE_LABEL, EnvConfig, NodeGroup
 from placetui.placement.wording import listing, quoted
 
 _GROUP_FIELDS = ("label", "node_ranks", "env_configs", "hardware", "hardware_type", "ignore_hardware")
 _ENV_FIELDS = ("node_ranks", "env_vars", "python_interpreter_path")
+
+_COMMON = ("camera_serials", "camera_type", "gripper_type", "gripper_connection")
+_SIDES = tuple(
+    f"{side}_{name}" for side in ("left", "right") for name in ("robot_ip", *_COMMON, "controller_node_rank")
+)
+
+_ROBOT_FIELDS: Mapping[str, frozenset[str]] = {
+    "Franka": frozenset(("robot_ip", *_COMMON, "controller_node_rank", "disable_validate")),
+    "DualFranka": frozenset((*_SIDES, "base_camera_serials", "base_camera_type", "camera_type")),
+    "DOSW1": frozenset(("robot_url", "camera_serials", "left_arm_port", "right_arm_port", "base_port", "camera_port")),
+    "GimArm": frozenset(("can_interface", "arm_variant", *_COMMON, "controller_node_rank", "disable_validate")),
+    "Turtle2": frozenset(),
+}
+"""Fields of each hardware type beyond `node_rank`."""
+
+_ADDRESSES = ("robot_ip", "left_robot_ip", "right_robot_ip")
+_PLACEHOLDER = re.compile(r"<?[A-Za-z][\w -]*>?")
+"""As in RLinf's examples: `ROBOT_IP`. Where everything goes does not depend on it."""
+
+_ARMS = ("gim_arm", "gim_arm_xl")
 
 
 class GroupReader:
@@ -87,11 +107,11 @@ class GroupReader:
             return
         _check_fields(hardware, ("type", "configs"), ("type", "configs"), "`hardware`", at)
         kind = str(hardware.get("type"))
-        if kind in FIELDS:
+        if kind in _ROBOT_FIELDS:
             self._read_robots(kind, hardware.get("configs"), at.below("configs"))
         elif "type" in hardware:
             message = f"`{shorten(kind)}` is not a hardware type that RLinf knows"
-            hint = f"write one of {listing(quoted(FIELDS))}, exactly"
+            hint = f"write one of {listing(quoted(_ROBOT_FIELDS))}, exactly"
             at.below("type").error("unsupported_hardware", message, hint=hint)
 
     def _read_robots(self, kind: str, configs: Any, at: ProblemReporter) -> None:
@@ -109,7 +129,7 @@ class GroupReader:
                 hint = "write `- node_rank: 0` and its other fields below"
                 here.error("not_a_mapping", f"a {kind} must be a mapping, not {_shown(config)}", hint=hint)
                 continue
-            here.adopt(check_robot(kind, config))
+            here.adopt(_check_robot(kind, config))
             known = tuple(sorted((str(name), repr(value)) for name, value in config.items()))
             if known in seen:
                 hint = "remove one, or tell them apart by their address"
@@ -223,6 +243,55 @@ def check_robots(groups: Sequence[GroupReader], reading: ClusterReading) -> None
                 group.break_()
             else:
                 reading.robots[node, kind] = reading.robots.get((node, kind), 0) + 1
+
+
+def _check_robot(kind: str, config: Mapping[str, Any]) -> Iterator[Problem]:
+    """Problems of one robot's configuration, with paths relative to it."""
+    for name in config:
+        if name != "node_rank" and name not in _ROBOT_FIELDS[kind] and not (kind == "DOSW1" and name.endswith("_port")):
+            yield Problem(
+                "unknown_field",
+                f"a {kind} has no field `{name}`",
+                hint=f"its fields are {listing(quoted(sorted(('node_rank', *_ROBOT_FIELDS[kind]))), 20)}",
+                path=(name,),
+                at_key=True,
+            )
+    if "node_rank" not in config:
+        yield Problem("missing_field", f"the {kind} does not say on which node it is", hint="add `node_rank: 0`")
+    elif type(config["node_rank"]) is not int:
+        yield Problem(
+            "hardware_node_rank_type",
+            f"`node_rank` must be a whole number, not `{config['node_rank']!r}`",
+            hint="write it without quotes",
+            path=("node_rank",),
+        )
+    for name in _ADDRESSES:
+        if config.get(name) is not None and name in _ROBOT_FIELDS[kind] and not _is_address(config[name]):
+            placeholder = _PLACEHOLDER.fullmatch(str(config[name])) is not None
+            yield Problem(
+                "invalid_ip",
+                f"`{config[name]}` {'stands for' if placeholder else 'is not'} an IP address",
+                "warning" if placeholder else "error",
+                "write the address before you launch, for example `172.16.0.2`",
+                path=(name,),
+            )
+    if kind == "GimArm" and config.get("arm_variant") not in (None, *_ARMS):
+        yield Problem(
+            "hardware_field_invalid",
+            f"`{config['arm_variant']}` is not a variant of the arm",
+            hint=f"write `{_ARMS[0]}` or `{_ARMS[1]}`",
+            path=("arm_variant",),
+        )
+
+
+def _is_address(value: object) -> bool:
+    from ipaddress import ip_address  # only files with robots need it
+
+    try:
+        ip_address(str(value))
+    except ValueError:
+        return False
+    return True
 
 
 def _is_list(value: Any) -> TypeGuard[Sequence[Any]]:
