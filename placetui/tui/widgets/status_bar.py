@@ -68,9 +68,12 @@ class Part(NamedTuple):
     action: str = ""
     """What a click on it does."""
 
+    gap: int = 2
+    """Columns before it."""
+
     @property
     def width(self) -> int:
-        return sum(cell_len(run.text) for run in self.runs) + 2
+        return _width(self.runs) + self.gap
 
 
 class StatusBar(Bar):
@@ -108,7 +111,7 @@ class StatusBar(Bar):
             middle = ()
         left = [*head, Run(clean(file, status.ascii) or "no file", NAME), *tail, *middle]
         parts = self._shown(status, width - _width(left) - 1)
-        right = [run for part in parts for run in (Run("  ", TEXT), *part.runs)]
+        right = [run for part in parts for run in (Run(" " * part.gap, TEXT), *part.runs)]
         gap = width - _width(left) - _width(right) - 1
         return [(*left, Run(" " * max(0, gap), TEXT), *right)]
 
@@ -149,13 +152,13 @@ class StatusBar(Bar):
             parts.append(Part(2, words, "view_ranks"))
         parts.append(Part(6, (Run(str(totals.busy), TEXT), Run(f"/{totals.gpus} GPUs busy", MUTED)), "view_processes"))
         if totals.memory_percent is not None:
-            figures = _memory(totals.memory_used or 0, totals.memory_total or 0)
-            meter = gradient(signs, METER, totals.memory_percent)
-            parts.append(Part(5, (Run("mem ", MUTED), *meter)))
-            parts.append(Part(3, figures))
+            parts.append(Part(3, (Run("mem", MUTED),)))
+            parts.append(Part(5, tuple(gradient(signs, METER, totals.memory_percent)), gap=1))
+            parts.append(Part(3, _memory(totals.memory_used or 0, totals.memory_total or 0), gap=1))
         if totals.load is not None:
-            parts.append(Part(5, (Run("load ", MUTED), *gradient(signs, METER, totals.load))))
-            parts.append(Part(4, (Run(f"{totals.load:.0f}", NAME), Run(" %", MUTED))))
+            parts.append(Part(4, (Run("load", MUTED),)))
+            parts.append(Part(5, tuple(gradient(signs, METER, totals.load)), gap=1))
+            parts.append(Part(4, (Run(f"{totals.load:.0f}", NAME), Run(" %", MUTED)), gap=1))
         if totals.power is not None:
             parts.append(Part(7, (Run(f"{totals.power / 1000:.1f}", NAME), Run(" kW", MUTED))))
         return parts
