@@ -64,7 +64,7 @@ async def test_action_view_ranks(desk: Desk, world: World) -> None:
     async with desk.open("collocated", (160, 40), live=True) as seat:
         await watch(desk, seat, world)
         await seat.press("4")
-        await seat.sees("ranks: 48", "A actor:0", "alive", "node0/0")
+        await seat.sees("ranks: 48", "A actor:0", "alive", "node0/gpu0")
         await seat.find("state:dead")
         await seat.sees("R rollout:3", "dead", "×2", "killed by signal 9")
 

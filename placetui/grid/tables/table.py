@@ -157,7 +157,7 @@ class TablePen:
         return (Run(gib(memory), TEXT if memory else FAINT),)
 
     def _place(self, node: int | None, device: int | None) -> str:
-        where = f"/{device}" if device is not None else ""
+        where = f"/gpu{device}" if device is not None else ""
         return "" if node is None else f"{self.pen.node_name(node)}{where}"
 
     def _process(self, row: ProcessRow) -> dict[str, Line]:
@@ -201,7 +201,7 @@ class TablePen:
         if row.node is None:
             return ""
         devices = sorted(index for node, index in row.places if node == row.node)
-        return f"{self.pen.node_name(row.node)}{f'/{ranges(devices)}' if devices else ''}"
+        return f"{self.pen.node_name(row.node)}{f'/gpu{ranges(devices)}' if devices else ''}"
 
     def _group(self, row: GroupState) -> dict[str, Line]:
         nodes = list(dict.fromkeys(bundle.node for bundle in row.bundles if bundle.node is not None))
@@ -295,7 +295,7 @@ def _slots(table: TableName, width: int, longest: int) -> Iterator[ColumnSlot]:
         elif column.name == "who":
             room += min(24, spare // 3)
         elif column.name == "node":
-            devices = 0 if table == "processes" else 4
+            devices = 0 if table == "processes" else len("/gpu0-7")
             room = max(len(column.title) + 1, min(longest + devices, room + min(10, spare // 6)))
         elif column.name == "memory" and table == "processes" and width >= 100:
             room += BAR + 1
