@@ -154,7 +154,7 @@ def test_what_cannot_fit_is_refused_with_the_numbers(one_node: TestCluster, writ
     assert "needs 36 CPU, it has 16" in cpus.err
     shares = one_node.up(write("actor,rollout: 0-3", more="placetui:\n  shares: {actor: 0.9, rollout: 0.2}\n"))
     assert shares.code == 1
-    assert "1.1 of one GPU" in shares.err
+    assert "add up to 1.1" in shares.err
     one_node.assert_clean()
 
 
