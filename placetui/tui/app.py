@@ -389,7 +389,7 @@ class Dashboard(App[int]):
             return
         stem = os.path.splitext(os.path.basename(main.workspace.session.file))[0] or "grid"
         question = "File name; .svg draws a picture, anything else text."
-        name = await self.push_screen_wait(AskScreen("export", question, f"{stem}.svg"))
+        name = await self.push_screen_wait(AskScreen("Export", question, f"{stem}.svg"))
         if name is not None:
             self.write_new(name, main.exported(name.endswith(".svg")))
 

@@ -121,7 +121,11 @@ class Editor:
         from placetui.placement.diff import diff_plans, difference_lines
 
         found = diff_plans(before.plan, session.plan)
-        return Review(text, list(difference_lines(found)), "who moves") if found else Review(text, [], "no rank moves")
+        return (
+            Review(text, list(difference_lines(found)), "Ranks that move")
+            if found
+            else Review(text, [], "no rank moves")
+        )
 
     def save(self, session: Session, *, overwrite: Conflict | None = None) -> Saved | Conflict | NotSaved:
         """Write the opened file."""

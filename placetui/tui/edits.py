@@ -114,10 +114,10 @@ class Edits:
         """Put a component on the selected devices, too or only there."""
         places = self._grid.target.places
         names = list(self._workspace.session.plan.components)
-        title = "assign to the selected devices"
+        title = "Assign to the selected devices"
         name = await self._choose_component(title, names, new=True, shifted="only there")
         if name == NEW:
-            answer = await self.app.push_screen_wait(AskScreen("new component", "Its name:"))
+            answer = await self.app.push_screen_wait(AskScreen("New component", "Name:"))
             if answer is not None:
                 self._workspace.edit(Add(answer, places))
         elif name is not None and name.startswith(SHIFTED):
@@ -142,7 +142,7 @@ class Edits:
         if not here:
             self.app.notify("nothing is placed here", markup=False)
             return
-        name = here[0] if len(here) == 1 else await self._choose_component("unassign from the selected devices", here)
+        name = here[0] if len(here) == 1 else await self._choose_component("Unassign from the selected devices", here)
         if name is not None:
             self._workspace.edit(Unassign(name, places))
 
@@ -202,7 +202,7 @@ class Edits:
     @flow
     async def edit_rule(self) -> None:
         """Edit the rule of a component in place."""
-        name = await self._subject("edit the rule of")
+        name = await self._subject("Edit the rule of")
         if name is None:
             return
         framework = framework_of(self._workspace.session.plan)
@@ -217,7 +217,7 @@ class Edits:
     @flow
     async def more(self) -> None:
         """Everything else that can be done to a component."""
-        name = await self._subject("which component?")
+        name = await self._subject("Which component?")
         if name is None:
             return
         answers = [
@@ -249,31 +249,31 @@ class Edits:
             return Remove(name)
         if wanted in ("swap", "join"):
             others = [other for other in plan.components if other != name]
-            other = await self._choose_component("with which one?", others)
+            other = await self._choose_component("With which component?", others)
             return None if other is None else Swap(name, other) if wanted == "swap" else Join(name, other)
         if wanted == "group":
             groups = [Answer(label, clean(label, self._ascii)) for label in plan.topology.groups]
-            label = await self.app.push_screen_wait(ChooseScreen("node group", groups))
+            label = await self.app.push_screen_wait(ChooseScreen("Node group", groups))
             return None if label is None else PutOnGroup(name, (label,))
         if wanted == "mode":
             known = framework_of(plan).modes
             modes = [Answer(DEFAULT, "as in the file"), *(Answer(mode, mode) for mode in known)]
-            mode = await self.app.push_screen_wait(ChooseScreen("mode of the file", modes))
+            mode = await self.app.push_screen_wait(ChooseScreen("Mode of the file", modes))
             return None if mode is None else SetMode(None if mode == DEFAULT else mode)
         return await self._ask_for_text(wanted, name)
 
     async def _ask_for_text(self, wanted: str, name: str) -> Operation | None:
         component = self._workspace.session.plan.components[name]
         if wanted == "rename":
-            answer = await self.app.push_screen_wait(AskScreen("rename", "Its new name:", name))
+            answer = await self.app.push_screen_wait(AskScreen("Rename", "New name:", name))
             return None if answer is None else Rename(name, answer)
         if wanted == "share":
             now = "" if component.share is None else f"{component.share:g}"
             question = "Share of a device, such as 0.8, or default:"
-            answer = await self.app.push_screen_wait(AskScreen("share", question, now))
+            answer = await self.app.push_screen_wait(AskScreen("Share", question, now))
             return None if answer is None else self._share(name, answer)
         question = "Processes per device (2x), or devices per process (/2):"
-        answer = await self.app.push_screen_wait(AskScreen("spread", question, "2x"))
+        answer = await self.app.push_screen_wait(AskScreen("Spread", question, "2x"))
         return None if answer is None else self._spread(name, answer)
 
     def _share(self, name: str, answer: str) -> Operation | None:

@@ -121,7 +121,7 @@ class Workspace:
     def refuse(self, refusal: Refusal) -> None:
         """Say why something is not done."""
         text = f"{refusal.reason}; {refusal.hint}" if refusal.hint else refusal.reason
-        self.app.notify(clean(text, self._ascii), title="not possible", severity="warning", timeout=8, markup=False)
+        self.app.notify(clean(text, self._ascii), title="Not possible", severity="warning", timeout=8, markup=False)
 
     def _say(self, words: str, seconds: float | None = 2) -> None:
         self.app.notify(clean(words, self._ascii), timeout=seconds, markup=False)
@@ -344,7 +344,7 @@ class Workspace:
         self.lost = None if self.session.recorded else self.editor.lost_work()
         if self.lost is not None:
             words = "There is unsaved work on this file from an earlier run: ctrl+r continues with it or discards it."
-            self.app.notify(words, title="unsaved work", severity="warning", timeout=10, markup=False)
+            self.app.notify(words, title="Unsaved work", severity="warning", timeout=10, markup=False)
 
     @flow
     async def recover(self) -> None:
@@ -363,7 +363,7 @@ class Workspace:
         question = "There is unsaved work on this file from an earlier run."
         if self.editor.moved_on(lost):
             question += " The file has changed since: saving will ask what to do."
-        answer = await self.app.push_screen_wait(ChooseScreen("unsaved work", answers, question))
+        answer = await self.app.push_screen_wait(ChooseScreen("Unsaved work", answers, question))
         if answer == "restore":
             self.settle()
             self.lost = None
@@ -388,7 +388,7 @@ class Workspace:
             Answer("keep", "quit without saving; the changes are offered next time", key="l"),
             Answer("discard", "discard my changes", key="ctrl+d"),
         ]
-        answer = await self.app.push_screen_wait(ChooseScreen("unsaved changes", answers))
+        answer = await self.app.push_screen_wait(ChooseScreen("Unsaved changes", answers))
         if answer == "save":
             return await self._save()
         if answer == "discard":
@@ -411,9 +411,9 @@ class Workspace:
             self._say("nothing has changed")
             return True
         name = clean(os.path.basename(self.editor.path), self._ascii)
-        title = f"save {name}" if self.editor.write else f"{name} is read-only: save as a new file"
+        title = f"Save {name}" if self.editor.write else f"{name} is read-only: save as a new file"
         if self.editor.pictured:
-            title = "save as a new file"
+            title = "Save as a new file"
         review = self.editor.review(self.session)
         if not await self.app.push_screen_wait(SaveScreen(title, review, self._ascii)):
             return False
@@ -430,7 +430,7 @@ class Workspace:
         if self.editor.pictured:
             question, wanted = "A new file:", self.editor.path
         while True:
-            wanted = await self.app.push_screen_wait(AskScreen("save as", question, wanted or ""))
+            wanted = await self.app.push_screen_wait(AskScreen("Save as", question, wanted or ""))
             if wanted is None:
                 return False
             path = os.path.abspath(os.path.expanduser(wanted))
@@ -453,7 +453,7 @@ class Workspace:
             answer = await self._ask_about(result)
             if answer == "see":
                 review = self.editor.against(result)
-                await self.app.push_screen_wait(SaveScreen("theirs to mine", review, self._ascii, only_look=True))
+                await self.app.push_screen_wait(SaveScreen("From theirs to mine", review, self._ascii, only_look=True))
             elif answer == "mine":
                 result = self.editor.save(self.session, overwrite=result)
             else:
@@ -478,6 +478,6 @@ class Workspace:
         ]
         if conflict.theirs is None:
             answers = answers[:1]
-        title = "someone removed this file" if gone else "someone else saved this file"
+        title = "Someone removed this file" if gone else "Someone else saved this file"
         question = f"The file {'is gone' if gone else 'changed on disk'} since it was read. Nothing was written."
         return await self.app.push_screen_wait(ChooseScreen(title, answers, question))

@@ -64,7 +64,7 @@ async def test_a_cluster_is_opened_followed_and_kept_as_a_file(desk: Desk, world
         assert len(desk.sources) == 1
         assert not seat.editor.dirty
         await seat.press("P")
-        await seat.sees("save the cluster as a file")
+        await seat.sees("Save the cluster as a file")
         await seat.press("enter")
         assert "saved cluster.yaml" in seat.toasts[-1]
         await seat.press("P", "enter")
@@ -206,7 +206,7 @@ async def test_an_edited_picture_is_saved_as_a_new_file(desk: Desk, world: World
         await seat.until(lambda: seat.editor.dirty)
         await seat.press("ctrl+s")
         await seat.until(lambda: seat.shows(SaveScreen))
-        await seat.sees("save as a new file")
+        await seat.sees("Save as a new file")
         assert "is read-only: save" not in seat.text
         await seat.press("enter")
         await seat.until(lambda: seat.shows(AskScreen))

@@ -152,7 +152,7 @@ async def test_a_file_that_is_gone_is_written_again_after_asking(desk: Desk) -> 
         path.unlink()
         await seat.press("ctrl+s")
         await seat.until(lambda: seat.shows(ChooseScreen))
-        await seat.sees("someone removed this file")
+        await seat.sees("Someone removed this file")
         assert not path.exists()
         await seat.press("m")
         await seat.until(lambda: path.exists() and path.read_text() == PLAN)

@@ -85,7 +85,7 @@ async def test_a_collocated_file_is_made_disaggregated(desk: Desk, capsys: pytes
             await seat.press(key)
             await edits(seat, 2 + number)
         await seat.press("ctrl+s")
-        await shows(seat, SaveScreen, "save plan.yaml", "-    actor: all", "+    actor: 0-7", "who moves")
+        await shows(seat, SaveScreen, "Save plan.yaml", "-    actor: all", "+    actor: 0-7", "Ranks that move")
         assert path.read_bytes() == before, "nothing is written before it was seen"
         await seat.press("enter")
         await seat.until(lambda: not seat.editor.dirty)
@@ -172,7 +172,7 @@ async def test_a_directory_that_cannot_be_written(desk: Desk) -> None:
         desk.folder.chmod(0o500)
         try:
             await seat.press("ctrl+s", "enter")
-            await seat.sees("not possible", "no permission to write")
+            await seat.sees("Not possible", "no permission to write")
         finally:
             desk.folder.chmod(0o700)
         assert path.read_text() == PLAN
@@ -185,7 +185,7 @@ async def test_a_file_with_two_names_is_not_saved(desk: Desk) -> None:
     async with desk.open(path, write=True) as seat:
         await grow(seat)
         await seat.press("ctrl+s", "enter")
-        await seat.sees("not possible", "hard links")
+        await seat.sees("Not possible", "hard links")
         assert path.read_text() == PLAN
         await seat.sees("edited")
 
@@ -205,7 +205,7 @@ async def test_somebody_else_saved_meanwhile(desk: Desk, way: str) -> None:
         await seat.press("ctrl+s")
         await shows(seat, SaveScreen)
         await seat.press("enter")
-        await shows(seat, ChooseScreen, "someone else saved this file", "keep mine", "take theirs", "see the")
+        await shows(seat, ChooseScreen, "Someone else saved this file", "keep mine", "take theirs", "see the")
         assert path.read_text() == THEIRS
         if way == "mine":
             await seat.press("d")
@@ -231,7 +231,7 @@ async def test_a_file_that_was_removed_can_be_written_again(desk: Desk) -> None:
         await grow(seat)
         path.unlink()
         await seat.press("ctrl+s", "enter")
-        await shows(seat, ChooseScreen, "someone removed this file")
+        await shows(seat, ChooseScreen, "Someone removed this file")
         assert "take theirs" not in seat.text
         await seat.press("m")
         await seat.until(lambda: path.exists() and path.read_text() == GROWN)
@@ -274,7 +274,7 @@ async def test_action_recover(desk: Desk) -> None:
             await seat.sees("unsaved work: ctrl+r")
             assert not seat.shows(ChooseScreen)
             await seat.press("ctrl+r")
-            await shows(seat, ChooseScreen, "unsaved work", "continue with it", "discard it", "for later")
+            await shows(seat, ChooseScreen, "Unsaved work", "continue with it", "discard it", "later")
             await seat.press(key)
             await seat.misses("continue with it")
             assert ("unsaved work: ctrl+r" in seat.status) == (key == "l")
@@ -282,14 +282,14 @@ async def test_action_recover(desk: Desk) -> None:
             if key == "r":
                 await seat.sees("edited", "A4")
                 await seat.press("q")
-                await shows(seat, ChooseScreen, "unsaved changes")
+                await shows(seat, ChooseScreen, "Unsaved changes")
                 await seat.press("l")
             else:
                 await seat.press("q")
             await left(seat)
     async with desk.open(path) as seat:
         await seat.press("ctrl+r")
-        await shows(seat, ChooseScreen, "unsaved work")
+        await shows(seat, ChooseScreen, "Unsaved work")
         await seat.press("ctrl+d")
         await seat.until(lambda: recovery.find(path) is None)
         await seat.until(lambda: "unsaved work" not in seat.status)
@@ -310,7 +310,7 @@ async def test_restored_work_asks_before_it_overwrites_what_came_since(desk: Des
         await seat.press("r")
         await seat.until(lambda: text(seat) == GROWN)
         await seat.press("ctrl+s", "enter")
-        await shows(seat, ChooseScreen, "someone else saved this file")
+        await shows(seat, ChooseScreen, "Someone else saved this file")
         assert path.read_text() == THEIRS
 
 
@@ -320,9 +320,9 @@ async def test_leaving_with_unsaved_changes_asks(desk: Desk, key: str) -> None:
     async with desk.open(path, write=True) as seat:
         await grow(seat)
         await seat.press("q")
-        await shows(seat, ChooseScreen, "unsaved changes", "save", "quit without saving", "discard my changes")
+        await shows(seat, ChooseScreen, "Unsaved changes", "save", "quit without saving", "discard my changes")
         await seat.press("escape")
-        await seat.misses("unsaved changes")
+        await seat.misses("Unsaved changes")
         await seat.press("q")
         await shows(seat, ChooseScreen)
         await seat.press(key)
@@ -346,7 +346,7 @@ async def test_forgotten_changes_are_off_the_screen_too_when_the_user_stays(desk
         await seat.press("enter")
         await edits(seat, 1)
         await seat.press("o")
-        await shows(seat, ChooseScreen, "unsaved changes")
+        await shows(seat, ChooseScreen, "Unsaved changes")
         await seat.press("ctrl+d")
         await shows(seat, PickerScreen)
         await seat.press("escape")

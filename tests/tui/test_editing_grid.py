@@ -149,7 +149,7 @@ async def test_devices_that_are_gone_are_no_longer_selected(desk: Desk) -> None:
 async def test_a_component_can_leave_the_file_while_it_is_chosen(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press("end", "e")
-        await seat.sees("edit the rule of")
+        await seat.sees("Edit the rule of")
         seat.main.workspace.show(seat.session.with_text(text(seat).replace("    rollout: 8-11\n", "")))
         await choose(seat, "r")
         await seat.sees("rollout is no longer in the file")
@@ -158,7 +158,7 @@ async def test_a_component_can_leave_the_file_while_it_is_chosen(desk: Desk) -> 
 async def test_action_assign(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press(*["right"] * 4, *["shift+right"] * 3, "a")
-        await seat.sees("assign to the selected devices", "0-3", "8-11", "a new component")
+        await seat.sees("Assign to the selected devices", "0-3", "8-11", "a new component")
         await choose(seat, "a")
         assert text(seat) == PLAN.replace("actor: 0-3  ", "actor: 0-7  ")
         await seat.sees("A7", "edited")
@@ -196,7 +196,7 @@ async def test_action_take_off(desk: Desk) -> None:
 async def test_taking_off_asks_whom(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN.replace("8-11", "0-11"))) as seat:
         await seat.press("delete")
-        await seat.sees("unassign from the selected devices")
+        await seat.sees("Unassign from the selected devices")
         await choose(seat, "r")
         assert on(seat, "rollout")[0] == (0, (1,))
         assert on(seat, "actor")[0] == (0, (0,))
@@ -212,7 +212,7 @@ async def test_action_move_on(desk: Desk) -> None:
 async def test_action_move_back(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press("ctrl+left")
-        await seat.sees("not possible")
+        await seat.sees("Not possible")
         assert text(seat) == PLAN
         await seat.press("down", "ctrl+left")
         await seat.until(lambda: "rollout: 7-10" in text(seat))
@@ -224,7 +224,7 @@ async def test_action_move_down(desk: Desk) -> None:
         await seat.until(lambda: "actor: 8-11 " in text(seat))
         assert seat.cursor == (1, "gpu", 0), "the cursor goes with it"
         await seat.press("ctrl+down")
-        await seat.sees("not possible")
+        await seat.sees("Not possible")
         await seat.press("ctrl+right")
         await seat.until(lambda: "actor: 9-12 " in text(seat), "the same one, though rollout is here too")
 
@@ -307,7 +307,7 @@ async def test_a_component_on_a_node_group(desk: Desk) -> None:
     async with desk.open(desk.copy("node-groups")) as seat:
         await seat.press("c", "m")
         await choose(seat, "g")
-        await seat.sees("node group", "a800", "4090")
+        await seat.sees("Node group", "a800", "4090")
         await seat.press("down")
         await choose(seat, "enter")
         assert on(seat, "actor") == [(node, (index,)) for node in (1, 2) for index in range(4)]
@@ -325,7 +325,7 @@ async def test_an_answer_that_makes_no_sense_changes_nothing(desk: Desk) -> None
             await seat.press("m")
             await choose(seat, key)
             await answer(seat, words)
-            await seat.sees("not possible")
+            await seat.sees("Not possible")
             assert reason in seat.toasts[-1]
             assert text(seat) == PLAN
             assert "edited" not in seat.status
@@ -335,7 +335,7 @@ async def test_a_rule_that_is_an_expression_is_not_rewritten(desk: Desk) -> None
     plan = PLAN.replace("rollout: 8-11", "rollout: ${where}").replace("cluster:", "where: 8-11\ncluster:")
     async with desk.open(desk.write(plan)) as seat:
         await seat.press("down", "ctrl+right")
-        await seat.sees("not possible", "${")
+        await seat.sees("Not possible", "${")
         assert text(seat) == plan
 
 
@@ -352,5 +352,5 @@ async def test_a_slime_file_is_edited_through_its_arguments(desk: Desk) -> None:
         await seat.until(lambda: text(seat) != before)
         assert text(seat) == before.replace("rollout-num-gpus: 12", "rollout-num-gpus: 10"), "one engine less"
         await seat.press("ctrl+right")
-        await seat.sees("not possible")
+        await seat.sees("Not possible")
         assert len(seat.editor.history) == 1

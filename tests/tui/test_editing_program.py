@@ -47,7 +47,7 @@ def test_a_kill_loses_nothing(plan: Path) -> None:
         desk.press("r")
         desk.sees("A5", "edited")
         desk.press("\x13")
-        desk.sees("save plan.yaml", "+    actor: 0-5")
+        desk.sees("Save plan.yaml", "+    actor: 0-5")
         desk.press("\r")
         desk.until(lambda: "actor: 0-5" in plan.read_text(), "the file saved")
         desk.press("q")

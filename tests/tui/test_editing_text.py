@@ -77,7 +77,7 @@ async def test_a_rule_that_is_not_understood_is_refused(desk: Desk) -> None:
         assert seat.main.query_one("#rule-says").has_class("-wrong")
         assert size(seat, "actor") == 4
         await seat.press("enter")
-        await seat.sees("not possible")
+        await seat.sees("Not possible")
         assert text(seat) == PLAN
 
 
@@ -99,7 +99,7 @@ async def test_saving_in_the_middle_of_a_rule_saves_the_rule(desk: Desk) -> None
     path = desk.write(PLAN)
     async with desk.open(path, write=True) as seat:
         await seat.press("e", "backspace", "1", "ctrl+s")
-        await seat.sees("save plan.yaml", "+    actor: 0-1 # trains")
+        await seat.sees("Save plan.yaml", "+    actor: 0-1 # trains")
         await seat.press("enter")
         await seat.until(lambda: path.read_text() == PLAN.replace("0-3", "0-1"))
 

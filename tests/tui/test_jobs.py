@@ -381,7 +381,7 @@ async def test_action_rank_stack(desk: Desk) -> None:
         body = operations.of("stack").body
         assert (body["job"], body["component"], body["rank"]) == ("conf", "actor", 0)
         operations.of("stack").succeed(text="Thread 1\n  wait [all] (nccl.py:3)", by="py-spy")
-        await seat.sees("stacks of actor:0, read by py-spy", "wait [all] (nccl.py:3)")
+        await seat.sees("Stacks of actor:0, read by py-spy", "wait [all] (nccl.py:3)")
 
 
 # A group

@@ -370,7 +370,7 @@ class RuleEditor:
         component = self._component(operation.component)
         pool = self._pool(component)
         processes = [pool.numbers(devices) for devices in operation.processes]
-        return self._result("arrange", component, pool, processes)
+        return self._result("move", component, pool, processes)
 
     def _write_rule(self, operation: WriteRule) -> Edit:
         text = operation.text.strip()

@@ -375,7 +375,7 @@ class ClusterController:
         )
         notes = [f"A file cannot express everything: {'; '.join(left_out)}."] if left_out else []
         question = "\n".join(["A placement file of the processes that run now.", *notes, "A new file:"])
-        name = await self.app.push_screen_wait(AskScreen("save the cluster as a file", question, PICTURE))
+        name = await self.app.push_screen_wait(AskScreen("Save the cluster as a file", question, PICTURE))
         if name is not None:
             self.app.write_new(name, text)
 

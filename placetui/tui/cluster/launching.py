@@ -66,7 +66,7 @@ class LaunchController:
         if self.cluster.options.address == LOCAL and not self.cluster.may_change():
             return
         if words := why_not_launched(session):
-            self.cluster.notify(words, title="not launched", severity="error")
+            self.cluster.notify(words, title="Not launched", severity="error")
             return
         name: str | None = job_name(session.file)
         if not operations.refusal:
@@ -89,17 +89,17 @@ class LaunchController:
         session = workspace.session
         found = await self._preflight(session)
         if isinstance(found, Failure):
-            self.cluster.notify(failure_words(found), title="before launch", severity="error", timeout=10)
+            self.cluster.notify(failure_words(found), title="Before launch", severity="error", timeout=10)
             return
         text = Text("\n".join(preflight_lines(found, session.file)))
-        self.app.push_screen(DetailsScreen("before launch", text))
+        self.app.push_screen(DetailsScreen("Before launch", text))
 
     async def _ask_name(self, name: str) -> str | None:
         from placetui.tui.dialogs.ask import AskScreen
 
         question = "Name of the job:"
         while True:
-            answer = await self.app.push_screen_wait(AskScreen("launch", question, name))
+            answer = await self.app.push_screen_wait(AskScreen("Launch", question, name))
             if answer is None or JOB_NAME.fullmatch(answer):
                 return answer
             question, name = "Letters, digits, dots, dashes and underscores. Name of the job:", answer
@@ -216,7 +216,7 @@ class LaunchController:
         from placetui.tui.dialogs.confirm import ConfirmScreen
 
         question = f"Others use {count(len(launch.used), 'planned GPU')} of {launch.job}, and may run out of memory."
-        confirmed = await self.app.push_screen_wait(ConfirmScreen("launch on used GPUs", question, launch.job))
+        confirmed = await self.app.push_screen_wait(ConfirmScreen("Launch on used GPUs", question, launch.job))
         return bool(confirmed)
 
     def cancel(self) -> None:
@@ -252,7 +252,7 @@ class LaunchController:
             if not launch.ready:
                 what = f"The launch of {launch.job} is in progress."
             answers = [Answer("stay", "stay", key="s"), Answer("end", "stop it, then quit", key="ctrl+t")]
-            ask = ChooseScreen("leave", answers, clean(what, self.cluster.options.ascii))
+            ask = ChooseScreen("Quit", answers, clean(what, self.cluster.options.ascii))
             if await self.app.push_screen_wait(ask) != "end":
                 self.hurried = False
                 return False

@@ -137,7 +137,7 @@ class JobOperations:
         if not self.cluster.can_ask() or not self.cluster.may_change():
             return
         question, word = confirmation(f"All ranks of {job} are killed, and its devices are free again.", job, owner)
-        if not await self.app.push_screen_wait(ConfirmScreen(f"stop {job}", question, word)):
+        if not await self.app.push_screen_wait(ConfirmScreen(f"Stop {job}", question, word)):
             return
         launch = self.cluster.launches.launched
         if launch is not None and launch.local and launch.under_way and launch.job == job:
@@ -180,7 +180,7 @@ class JobOperations:
         answers = [
             Answer(str(number), str(one), f"job {one.job}" if several else "") for number, one in enumerate(ranks)
         ]
-        chosen = await self.app.push_screen_wait(ChooseScreen(title, answers, "Which rank?"))
+        chosen = await self.app.push_screen_wait(ChooseScreen(title.capitalize(), answers, "Which rank?"))
         return None if chosen is None else ranks[int(chosen)]
 
     def _ranks_here(self, of_any_job: bool) -> Iterator[_Rank]:
@@ -218,7 +218,11 @@ class JobOperations:
         name = str(chosen)
         question = f"The process of {name} of job {self.cluster.followed} {means}"
         question, word = confirmation(question, name, self._owner)
-        return chosen if await self.app.push_screen_wait(ConfirmScreen(f"{what} {name}", question, word)) else None
+        return (
+            chosen
+            if await self.app.push_screen_wait(ConfirmScreen(f"{what.capitalize()} {name}", question, word))
+            else None
+        )
 
     @flow
     async def rank_log(self) -> None:
@@ -229,7 +233,7 @@ class JobOperations:
             return
         body = {**chosen._asdict(), "lines": LINES, "follow": True}
         begin = lambda: self.cluster.request("logs", timeout=FOREVER, **body)  # noqa: E731
-        self.app.push_screen(RankLogScreen(f"log of {chosen}", self.cluster.options.ascii, begin))
+        self.app.push_screen(RankLogScreen(f"Log of {chosen}", self.cluster.options.ascii, begin))
 
     @flow
     async def rank_stack(self) -> None:
@@ -246,7 +250,7 @@ class JobOperations:
             self._report(found, f"stack of {chosen}", "")
             return
         text = Text(clean(str(found["text"]), self.cluster.options.ascii))
-        self.app.push_screen(DetailsScreen(f"stacks of {chosen}, read by {found['by']}", text))
+        self.app.push_screen(DetailsScreen(f"Stacks of {chosen}, read by {found['by']}", text))
 
     @flow
     async def call(self) -> None:
@@ -267,12 +271,12 @@ class JobOperations:
         component: str | None = names[0]
         if len(names) > 1:
             answers = [Answer(name, name, f"{components[name].world_size} ranks") for name in names]
-            ask = ChooseScreen("call", answers, "On all ranks of which component?")
+            ask = ChooseScreen("Call a method", answers, "On all ranks of which component?")
             component = await self.app.push_screen_wait(ask)
         if component is None:
             return
         question = f"Method of {component}; the built-in worker has init, train, eval, save, update, offload, onload."
-        method = await self.app.push_screen_wait(AskScreen("call", question))
+        method = await self.app.push_screen_wait(AskScreen("Call a method", question))
         if method is not None:
             job = self.cluster.followed
             body: dict[str, Any] = {"job": job, "component": component, "method": method, "patience": PATIENCE}
@@ -288,4 +292,4 @@ class JobOperations:
         if options.operations is None:
             self.cluster.can_ask()
         else:
-            self.app.push_screen(ChildLogScreen("output of Ray", options.ascii, options.child_log))
+            self.app.push_screen(ChildLogScreen("Output of Ray", options.ascii, options.child_log))

@@ -58,7 +58,7 @@ class ReplayControls:
         if not self._replay():
             return
         question = f"A time, an offset, a part, or the number of an observation: {EXAMPLES}"
-        wanted = await self.app.push_screen_wait(AskScreen("go to", question))
+        wanted = await self.app.push_screen_wait(AskScreen("Go to", question))
         if wanted and (replay := self._replay()):
             try:
                 replay.seek(moment_of(wanted, replay.times, replay.position.time))

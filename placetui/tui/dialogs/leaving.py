@@ -31,7 +31,7 @@ class LeavingScreen(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
-            box.border_title = "Leaving"
+            box.border_title = "Quitting"
             yield Static(id="leaving-says", markup=False)
 
     def on_mount(self) -> None:

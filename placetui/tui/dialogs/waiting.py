@@ -17,7 +17,7 @@ class WaitingScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
-            box.border_title = "the cluster as it is"
+            box.border_title = "The cluster as it is"
             yield Static(Content("waiting for the first values of the cluster …"), id="waiting")
             yield Static(Content("o: open a file instead · q: quit"), classes="muted")
 
