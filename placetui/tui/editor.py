@@ -121,11 +121,9 @@ class Editor:
         from placetui.placement.diff import diff_plans, difference_lines
 
         found = diff_plans(before.plan, session.plan)
-        return (
-            Review(text, list(difference_lines(found)), "Ranks that move")
-            if found
-            else Review(text, [], "no rank moves")
-        )
+        if not found:
+            return Review(text, [], "no rank moves")
+        return Review(text, list(difference_lines(found)), "Ranks that move")
 
     def save(self, session: Session, *, overwrite: Conflict | None = None) -> Saved | Conflict | NotSaved:
         """Write the opened file."""
