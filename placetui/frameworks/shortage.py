@@ -333,7 +333,7 @@ class _Explanation:
         return tuple(sorted(gaps, key=lambda gap: left.distance(gap.missing)))
 
     def _clauses(self, gaps: Sequence[NodeGap], *, total: bool = False) -> str:
-        """`node2 has 8 GPUs but 2 of 64 CPUs free: 6 CPUs are held by job train-7`."""
+        """`node2 has 8 GPUs but 2 of 64 CPUs free: 6 CPUs are reserved by job train-7`."""
         asked = sorted({name for piece in self.pieces for name in piece.needs}, key=_gpu_first)
         texts: list[str] = []
         for gap in gaps[:MOST_NODES]:
@@ -357,7 +357,7 @@ class _Explanation:
 
     def _holders(self, node: str, missing: Mapping[str, int]) -> str:
         found = [
-            f"{amount_text(name, one.resources[name])} held by {one.who}"
+            f"{amount_text(name, one.resources[name])} reserved by {one.who}"
             for name in missing
             for one in self.holdings
             if one.node == node and one.resources.get(name)

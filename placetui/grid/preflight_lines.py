@@ -31,7 +31,7 @@ def preflight_lines(found: Mapping[str, Any], file: str) -> Iterator[str]:
         yield f"note: {clean(note['message'])}"
         yield f"  hint: {clean(note['hint'])}"
     yield ""
-    yield from table([("NODE", "GPU", "CPU", "HELD BY"), *map(_node, found["nodes"])])
+    yield from table([("NODE", "GPU", "CPU", "RESERVED BY"), *map(_node, found["nodes"])])
 
 
 def _group(one: Mapping[str, Any]) -> tuple[str, ...]:

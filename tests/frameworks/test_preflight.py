@@ -87,7 +87,7 @@ def test_the_reason_names_the_node_what_is_short_and_who_holds_it() -> None:
     assert found["fits"] is False
     assert found["groups"][0]["reason"] == (
         "rollout needs 8 bundles of 1 GPU + 3 CPUs; node2 has 8 GPUs but 2 of 64 CPUs free: "
-        "62 CPUs held by job train-7 (root@head, 3 h)"
+        "62 CPUs reserved by job train-7 (root@head, 3 h)"
     )
     assert found["groups"][0]["hint"] == "request fewer CPUs, or stop the job that has it: placetui down train-7"
     assert found["groups"][0]["missing"] == [{"node": "node2", "resources": {"CPU": 1}}]
@@ -133,7 +133,7 @@ def test_actors_of_a_group_that_waits_have_no_reason_of_their_own() -> None:
 def test_what_earlier_groups_of_the_job_take_is_named() -> None:
     demand = RayDemand((group("PACK", 6), GroupDemand("h", "PACK", (BundleDemand({"GPU": 1}, 4),))))
     found = preflight(demand, cluster(a=(8, 64)))
-    assert "6 GPUs held by g of this job" in found.problems[0].message
+    assert "6 GPUs reserved by g of this job" in found.problems[0].message
     assert found.problems[0].hint == "plan for fewer GPUs, or add nodes"
 
 

@@ -85,7 +85,7 @@ def test_more_than_there_is_and_more_than_is_free_are_told_apart() -> None:
     assert cpu.fits
     assert gpu.possible
     assert gpu.sentence() == (
-        "node 0 (10.0.0.a) needs 4 GPU, 1 of its 4 are free; held by placement group theirs (1 GPU), "
+        "node 0 (10.0.0.a) needs 4 GPU, 1 of its 4 are free; reserved by placement group theirs (1 GPU), "
         "actor own (1 GPU, pid 7) and tasks or others (1 GPU)"
     )
 

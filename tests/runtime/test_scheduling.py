@@ -223,11 +223,12 @@ def test_all_that_waits_is_listed_with_its_reason(with_waiting: TestCluster) -> 
     assert waiting["needs"] == [{"resources": {"GPU": 1, "CPU": 1}, "count": 13}]
     assert 0 < time.time() - waiting["since"] < 300
     assert "needs 13 bundles of 1 GPU + 1 CPU" in waiting["reason"]
-    assert " held by job " in waiting["reason"]
+    assert " reserved by job " in waiting["reason"]
     assert {"GPU": 1} in [one["missing"] for one in waiting["nodes"]]
     assert "placetui down" in waiting["hint"]
     assert "the nearest node" in found["never"]["reason"]
-    assert "bundle 0 of placement group held 4 GPUs, of which 0 are free, held by part-" in found["part-2"]["reason"]
+    reserved = "bundle 0 of placement group held 4 GPUs, of which 0 are free, reserved by part-"
+    assert reserved in found["part-2"]["reason"]
     assert found["large"]["kind"] == "actor"
     assert "needs 1 actor of 17 CPUs; the nearest node" in found["large"]["reason"]
 

@@ -287,7 +287,7 @@ def test_two_jobs_that_want_the_same_gpus_at_once(one_node: TestCluster, write: 
     outputs = [process.communicate(timeout=120) for process in started]
     assert sorted(process.returncode for process in started) == [0, 3], outputs
     loser = next(err for process, (_, err) in zip(started, outputs, strict=True) if process.returncode)
-    assert "0 of 4 GPUs free: 4 GPUs held by placement group" in loser
+    assert "0 of 4 GPUs free: 4 GPUs reserved by placement group" in loser
     assert [job["state"] for job in one_node.jobs()] == ["running"]
 
 

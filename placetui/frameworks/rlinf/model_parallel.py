@@ -248,7 +248,7 @@ def _pack_actor_and_rollout(roles: ParallelRoles, mode: PlacementMode, actor_tp:
         if stride > 1:
             reasons.append(
                 f"stride {stride} = actor's tensor parallel size {actor_tp} / rollout's {rollout_tp}: each rollout "
-                "shard sits on the GPU that holds the matching actor shards, so weights are passed by CUDA IPC"
+                "shard is on the GPU that has the matching actor shards, so weights are passed by CUDA IPC"
             )
         _pack(roles, "rollout", rollout_tp, stride, *reasons)
         return

@@ -92,8 +92,8 @@ _ARGUMENTS = (
     Argument("sglang_router_ip", "text", None, "a router that runs already"),
     Argument("sglang_router_port", "int", None, "its port"),
     Argument("use_distributed_post", "flag", False, "posts requests from every node"),
-    Argument("num_gpus_per_actor", "share", None, "share of a GPU that a training process holds"),
-    Argument("num_gpus_per_engine", "share", None, "share of a GPU that an engine holds"),
+    Argument("num_gpus_per_actor", "share", None, "share of a GPU that a training process reserves"),
+    Argument("num_gpus_per_engine", "share", None, "share of a GPU that an engine reserves"),
 )
 
 KNOWN_ARGUMENTS: Mapping[str, Argument] = {argument.name: argument for argument in _ARGUMENTS}

@@ -189,7 +189,7 @@ def _unknown_words(word: Unknown, launch: LaunchCommand, table: ArgumentTable) -
         source = f" ({where(reason)})" if reason is not None else ""
         missing = listing((f"{name} (line {place.line})" for name, place in launch.script.missing), most=3)
         lack = f"; not read: {missing}" if launch.script.missing else ""
-        return False, f"what {word} holds is not known here{source}{lack}: add its arguments if they decide a placement"
+        return False, f"what {word} holds is unknown here{source}{lack}: add its arguments if they decide a placement"
     options = (part.partition("=")[0] for choice in reason.choices for part in choice.split() if part.startswith("--"))
     decides = filter(None, map(table.reads, options))
     asked = any(one.kind != "path" or one.name in table.files for one in decides)

@@ -119,7 +119,7 @@ def _actor(layout: SlimeLayout, slots: Slots) -> Component:
     if layout.mode in ("rollout_only", "external_rollout_only"):
         reasons.append("rollout only: the ranks load nothing, but slime starts them")
     if layout.version == "head":
-        reasons.append("training holds 0.4 of a GPU, with or without a critic, as slime does today")
+        reasons.append("training reserves 0.4 of a GPU, with or without a critic, as in current slime")
     else:
         reasons.append("shares as in slime until 2025-09; `placetui.slime_version: head` gives those of today")
     return _component(

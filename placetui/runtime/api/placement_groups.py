@@ -104,4 +104,4 @@ def _lacking(size: int, tables: Tables) -> str:
     resource = "GPU" if free < size else "CPU"
     holders = [one for node in tables.nodes for one in holders_of(node, resource, tables)]
     short = free < size or cpus < size * SHARE_UNITS
-    return f"{text}; held by {listing(holders, 6)}" if short and holders else text
+    return f"{text}; reserved by {listing(holders, 6)}" if short and holders else text

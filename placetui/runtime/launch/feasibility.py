@@ -40,13 +40,13 @@ class NodeCheck:
         return self.needed <= self.total
 
     def sentence(self) -> str:
-        """`node 1 (10.0.0.2) needs 8 GPU, 3 of its 8 are free; held by …`."""
+        """`node 1 (10.0.0.2) needs 8 GPU, 3 of its 8 are free; reserved by …`."""
         text = f"node {self.node} ({self.address}) needs {amount(self.needed)} {self.resource}, "
         if not self.possible:
             text += f"it has {amount(self.total)}"
         else:
             text += f"{amount(self.free)} of its {amount(self.total)} are free"
-        return f"{text}; held by {listing(self.holders, 6)}" if self.holders else text
+        return f"{text}; reserved by {listing(self.holders, 6)}" if self.holders else text
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -140,12 +140,12 @@ def _in_group(
             held = [
                 f"{one.title} {one.required[key]:g}" for one in inside if one.required.get(key) and one.state == "ALIVE"
             ]
-            by = f", held by {listing(held, 4)}" if held else ""
+            by = f", reserved by {listing(held, 4)}" if held else ""
             texts.append(f"{amount_text(resource, to_units(amount))}, of which {free / 10_000:g} are free{by}")
     if not texts:
         return _unknown(name)
     where = f"{which} of placement group {group.title}"
-    return Shortage(f"{name} needs in {where} {listing(texts)}", "lower its share, or that of those that hold it")
+    return Shortage(f"{name} needs in {where} {listing(texts)}", "lower its share, or those of the actors that have it")
 
 
 def _why(request: Request, picture: ClusterPicture) -> Shortage:

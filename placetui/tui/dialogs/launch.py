@@ -200,7 +200,7 @@ def _failure(launch: Launch, failure: Failure, ascii: bool) -> Iterator[Text | T
     for line in failure.details.get("problems") or failure.details.get("traceback") or ():
         for part in str(line).splitlines():
             yield Text(f"  | {clean(plain(part), ascii)}", "dim")
-    yield from _table(("node", "lacks", "needed", "free", "held by"), _shortages(failure), ascii)
+    yield from _table(("node", "lacks", "needed", "free", "reserved by"), _shortages(failure), ascii)
     if hint := failure.hint:
         yield _hanging("hint: ", clean(plain(hint), ascii))
     if not failure.details.get("lost") and not launch.dry_run:
