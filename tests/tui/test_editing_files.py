@@ -76,12 +76,12 @@ async def test_a_collocated_file_is_made_disaggregated(desk: Desk, capsys: pytes
     async with desk.open(path, write=True) as seat:
         assert "writable" in seat.status
         await seat.press("down", "v", "delete")
-        await shows(seat, ChooseScreen, "unassign")
+        await shows(seat, ChooseScreen, "Unassign")
         await seat.press("a")
         await seat.until(lambda: "actor: 0-7" in text(seat))
         for number, key in enumerate("wr"):
             await seat.press("up", "v", "delete")
-            await shows(seat, ChooseScreen, "unassign")
+            await shows(seat, ChooseScreen, "Unassign")
             await seat.press(key)
             await edits(seat, 2 + number)
         await seat.press("ctrl+s")
