@@ -1,4 +1,4 @@
-"""placetui: see, check and launch which process runs on which GPU of a Ray cluster."""
+"""placetui: see, check and launch the placement of processes on the GPUs of a Ray cluster."""
 
 from __future__ import annotations
 

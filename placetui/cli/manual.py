@@ -38,7 +38,10 @@ def page() -> str:
 def _lines() -> Iterator[str]:
     parsers = {name: command_parser(name) for name in ("", *COMMANDS)}
     yield f'.TH PLACETUI 1 "" "placetui {__version__}" "User Commands"'
-    yield from (".SH NAME", "placetui \\- see, check and launch which process runs on which GPU of a Ray cluster")
+    yield from (
+        ".SH NAME",
+        "placetui \\- see, check and launch the placement of processes on the GPUs of a Ray cluster",
+    )
     yield ".SH SYNOPSIS"
     yield "\n.PP\n".join("\n.br\n".join(map(_text, _usages(parser))) for parser in parsers.values())
     yield ".SH DASHBOARD"

@@ -317,7 +317,7 @@ async def test_a_component_on_a_node_group(desk: Desk) -> None:
 async def test_an_answer_that_makes_no_sense_changes_nothing(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         for key, words, reason in (
-            ("p", "many", "says neither"),
+            ("p", "many", "is neither"),
             ("h", "a lot", "is not a number"),
             ("h", "7", "share"),
             ("r", "a,b", "name"),
