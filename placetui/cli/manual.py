@@ -40,7 +40,7 @@ def _lines() -> Iterator[str]:
     yield f'.TH PLACETUI 1 "" "placetui {__version__}" "User Commands"'
     yield from (
         ".SH NAME",
-        "placetui \\- see, check and launch the placement of processes on the GPUs of a Ray cluster",
+        "placetui \\- see, check and launch the placement of processes on GPUs of a Ray cluster",
     )
     yield ".SH SYNOPSIS"
     yield "\n.PP\n".join("\n.br\n".join(map(_text, _usages(parser))) for parser in parsers.values())
