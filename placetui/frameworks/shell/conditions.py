@@ -78,19 +78,18 @@ class Test:
         return self._words[self._index].bare if self._index < len(self._words) else None
 
     def _or(self) -> bool | None:
-        found = self._and()
-        while self._next() == ("||" if self._double else "-o"):
-            self._index += 1
-            other = self._and()
-            found = True if found or other else None if None in (found, other) else False
-        return found
+        return self._chain("||" if self._double else "-o", self._and, decisive=True)
 
     def _and(self) -> bool | None:
-        found = self._not()
-        while self._next() == ("&&" if self._double else "-a"):
+        return self._chain("&&" if self._double else "-a", self._not, decisive=False)
+
+    def _chain(self, sign: str, operand: Callable[[], bool | None], *, decisive: bool) -> bool | None:
+        """Operands joined by one sign: a decisive one settles it, whatever the others are."""
+        found = operand()
+        while self._next() == sign:
             self._index += 1
-            other = self._not()
-            found = False if False in (found, other) else None if None in (found, other) else True
+            both = (found, operand())
+            found = decisive if decisive in both else None if None in both else not decisive
         return found
 
     def _not(self) -> bool | None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
 from placetui.frameworks.shell.conditions import Test
@@ -232,10 +232,10 @@ class _Evaluator:
             self.state.functions[node.name] = ((node.body, self.words.file),)
             return True
         value = self.words.arithmetic(node.text)
-        if isinstance(value, Unknown):
-            self.words.depends_on(value)
-            return None
-        return value != "0"
+        if not isinstance(value, Unknown):
+            return value != "0"
+        self.words.depends_on(value)
+        return None
 
     def _test(self, node: Node) -> bool | None:
         """Run a command that may fail."""
@@ -673,18 +673,15 @@ class _Evaluator:
             if word.rpartition("/")[2] not in _SHELLS and not (index == 0 and word.endswith(".sh")):
                 continue
             rest = words[index:] if word.endswith(".sh") else words[index + 1 :]
-            options = 0
-            while options < len(rest) and rest[options].startswith("-"):
-                options += 1
-            if len(rest) <= options or self._calls >= _MOST_CALLS:
+            options = list(takewhile(lambda one: one.startswith("-"), rest))
+            first, *others = rest[len(options) :] or [""]
+            if not first or self._calls >= _MOST_CALLS:
                 return
-            inline = any("c" in one and not one.startswith("--") for one in rest[:options])
-            # What is not known in such a text is still as written: it is looked up again.
-            text: str | None = rest[options]
-            if not inline:
-                text = self._load(rest[options]) if self._load is not None and rest[options].endswith(".sh") else None
-            if text is not None:
-                self._run_text(text, rest[options], rest[options + 1 + inline :], line if inline else 0)
+            if any("c" in one and not one.startswith("--") for one in options):
+                # What is not known in such a text is still as written: it is looked up again.
+                self._run_text(first, "", others[1:], line)
+            elif first.endswith(".sh") and self._load is not None and (text := self._load(first)) is not None:
+                self._run_text(text, first, others, 0)
             return
 
     def _run_text(self, text: str, path: str, parameters: list[str], inline_at: int) -> None:

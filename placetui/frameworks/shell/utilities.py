@@ -83,13 +83,13 @@ def _count(arguments: list[str], given: str) -> str | None:
 def _sequence(arguments: list[str], given: str) -> str | None:
     if not 1 <= len(arguments) <= 3 or not all(re.fullmatch(r"-?\d{1,9}", one) for one in arguments):
         return None
-    first, step, last = {1: (1, 1, 0), 2: (0, 1, 1), 3: (0, 1, 2)}[len(arguments)]
     numbers = [int(one) for one in arguments]
-    begin = 1 if len(numbers) == 1 else numbers[first]
-    by = numbers[step] if len(numbers) == 3 else 1
-    if not by or abs(numbers[last] - begin) // abs(by) > _MOST_NUMBERS:
+    begin = numbers[0] if len(numbers) > 1 else 1
+    by = numbers[1] if len(numbers) == 3 else 1
+    last = numbers[-1]
+    if not by or abs(last - begin) // abs(by) > _MOST_NUMBERS:
         return None
-    return "".join(f"{number}\n" for number in range(begin, numbers[last] + (1 if by > 0 else -1), by))
+    return "".join(f"{number}\n" for number in range(begin, last + (1 if by > 0 else -1), by))
 
 
 def _cut(arguments: list[str], given: str) -> str | None:

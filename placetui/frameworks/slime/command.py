@@ -62,11 +62,6 @@ class SlimeCommand:
 
     launch: LaunchCommand
 
-    @property
-    def files(self) -> Mapping[str, str]:
-        """Files that the script writes, by path."""
-        return self.launch.script.files
-
 
 def import_command(
     words: Sequence[str],
@@ -211,7 +206,7 @@ def to_yaml(command: SlimeCommand, framework: str = "slime") -> str:
         lines[1:1] = ["# Not known without running it:", *(f"#   {clean(one)}" for one in command.questions)]
     for one in command.given:
         assert one.argument is not None
-        content = command.files.get(one.values[0]) if one.argument.kind == "path" and one.values else None
+        content = command.launch.script.files.get(one.values[0]) if one.argument.kind == "path" and one.values else None
         entry = f"  {one.name}: {'' if content else _value(one, one.argument)}"
         comment = "; ".join(filter(None, (one.argument.help, one.origin)))
         lines.append(f"{entry:<{_COMMENT_COLUMN}}  # {comment}")
@@ -219,7 +214,7 @@ def to_yaml(command: SlimeCommand, framework: str = "slime") -> str:
     lines += [f"  {clean(one.name)}: null  # {framework} has no such argument" for one in command.refused if one.name]
     if command.others or command.stray:
         lines += ["", "# Of no effect on the placement:"]
-        lines += [f"#   {_as_comment(one)}" for one in command.others]
+        lines += [f"#   {clean(' '.join([one.option, *map(_quoted, one.values)]))}" for one in command.others]
         lines += [f"#   {clean(_quoted(word))}" for word in command.stray]
     return "\n".join(lines) + "\n"
 
@@ -242,10 +237,6 @@ def _typed(value: str, argument: Argument) -> object:
     except (ValueError, OverflowError):
         pass  # as it is: checking the file says what is wrong with it
     return value.lower() == "true" if argument.kind == "flag" and value.lower() in ("true", "false") else str(value)
-
-
-def _as_comment(one: Given) -> str:
-    return clean(" ".join([one.option, *map(_quoted, one.values)]))
 
 
 def _quoted(value: str) -> str:

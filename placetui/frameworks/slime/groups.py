@@ -90,13 +90,9 @@ class ServerGroup:
 def lay_out(
     models: Sequence[Model], first_slot: int, num_gpus_per_node: int, *, offload_below: int = 0
 ) -> tuple[ServerGroup, ...]:
-    """The groups of all models on the slots of rollout; of each model, encoders come first.
+    """The groups of all models from the first slot of rollout on; of each model, encoders come first.
 
-    Args:
-        models: in the order of the configuration.
-        first_slot: where rollout starts.
-        num_gpus_per_node: GPUs that slime assumes that a node has.
-        offload_below: groups that start below this slot are offloaded.
+    Groups that start below the slot `offload_below` are offloaded.
     """
     found: list[ServerGroup] = []
     slot, rank = first_slot, 0

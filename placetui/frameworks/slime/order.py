@@ -17,15 +17,12 @@ BundleKey: TypeAlias = tuple[list[int], int] | tuple[list[int], float, str]
 
 
 def sort_key(entry: tuple[int, str, int | str], resolve: Callable[[str], str] = resolve_ipv4) -> BundleKey:
-    """The key by which slime orders `(bundle index, node, GPU id)`.
+    """The key by which slime orders `(bundle index, node, GPU id)`; it compares with the key of any other entry.
 
     Args:
         entry: What a probe learned of one bundle. The node is an address or a host name.
-        resolve: Finds the IPv4 address of a host name. It is called for names only: never for
-            addresses, neither IPv4 nor IPv6. Pass one that remembers when names are many.
-
-    Returns:
-        A key that compares with the key of any other entry.
+        resolve: Finds the IPv4 address of a host name, and is not called for addresses, neither IPv4 nor IPv6. Pass
+            one that remembers when names are many.
     """
     _, node, gpu_id = entry
     parts = address_key(str(node), resolve)
