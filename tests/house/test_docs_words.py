@@ -45,6 +45,8 @@ PHRASES = (
     r"taken back",
     r"let go of",
     r"how far it is",
+    r"for ever",
+    r"node\d+ GPU \d",
 )
 """Mannered or translated; docs/glossary.md and common English have better ones."""
 

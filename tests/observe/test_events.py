@@ -112,7 +112,7 @@ def test_drift_and_alerts_appear_and_end_once() -> None:
     log.update(SEEN)
     drift = Drift("foreign_process", "python holds 1.0 GiB", node=0, device=1, pid=7)
     more = replace(drift, message="python holds 2.0 GiB")
-    alert = Alert("memory_above", "node0 GPU 1: 95%", 0, 1)
+    alert = Alert("memory_above", "node0/gpu1: 95%", 0, 1)
     steps = [((drift,), (alert,)), ((more,), (replace(alert, message="96%"),)), ((), ())]
     found = [log.update(replace(SEEN, time=101.0 + step), *one) for step, one in enumerate(steps)]
     assert [[event.kind for event in one] for one in found] == [["drift", "alert"], [], ["drift_over", "alert_over"]]
