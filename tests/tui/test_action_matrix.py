@@ -22,7 +22,7 @@ from placetui.tui.actions import (
     footer,
     why_not,
 )
-from placetui.tui.dialogs.confirm import ConfirmScreen
+from placetui.tui.dialogs.ask import ConfirmScreen
 from tests.tui.pretend import PretendedOperations
 
 if TYPE_CHECKING:

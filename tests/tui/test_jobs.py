@@ -18,9 +18,8 @@ from placetui.frameworks.preflight import planned_nodes, preflight
 from placetui.observe.model import JobSummary, Observation
 from placetui.observe.operations import Failure
 from placetui.placement.topology import Node
-from placetui.tui.dialogs.ask import AskScreen
+from placetui.tui.dialogs.ask import AskScreen, ConfirmScreen
 from placetui.tui.dialogs.choose import ChooseScreen
-from placetui.tui.dialogs.confirm import ConfirmScreen
 from placetui.tui.dialogs.jobs import JobsScreen
 from placetui.tui.dialogs.log import ChildLogScreen, RankLogScreen
 from placetui.tui.dialogs.results import ResultsScreen

@@ -213,14 +213,13 @@ class LaunchController:
 
     async def _insists(self, launch: Launch) -> bool:
         """Whether the user types the name of a job that is to start on GPUs of others."""
-        from placetui.tui.dialogs.confirm import ConfirmScreen
+        from placetui.tui.dialogs.ask import ConfirmScreen
 
         question = f"Others use {count(len(launch.used), 'planned GPU')} of {launch.job}, and may run out of memory."
         confirmed = await self.app.push_screen_wait(ConfirmScreen("Launch on used GPUs", question, launch.job))
         return bool(confirmed)
 
     def cancel(self) -> None:
-        """Take back what was begun."""
         if self._request is not None and self.launched is not None:
             self.launched.cancelled = True
             self._request.interrupt()

@@ -46,7 +46,6 @@ class JobOperations:
     # Asking
 
     async def stop(self, job: str) -> Outcome:
-        """End a job."""
         return await self.cluster.request("down", job=job)
 
     async def kill(self, component: str, rank: int) -> Outcome:
@@ -71,7 +70,6 @@ class JobOperations:
 
     @flow
     async def jobs(self) -> None:
-        """List the jobs; look at one, or stop it."""
         from placetui.tui.dialogs.jobs import JobsScreen
 
         if not self.cluster.can_ask():
@@ -125,14 +123,13 @@ class JobOperations:
 
     @flow
     async def stop_job(self) -> None:
-        """Stop the selected job; without one, choose from the list."""
         if self.cluster.followed:
             await self._stop(self.cluster.followed, self._owner)
         else:
             self.jobs()
 
     async def _stop(self, job: str, owner: str) -> None:
-        from placetui.tui.dialogs.confirm import ConfirmScreen
+        from placetui.tui.dialogs.ask import ConfirmScreen
 
         if not self.cluster.can_ask() or not self.cluster.may_change():
             return
@@ -197,21 +194,19 @@ class JobOperations:
 
     @flow
     async def kill_rank(self) -> None:
-        """Kill the selected rank."""
         means = "is killed. Ray restarts it only if the file allows restarts."
         if (rank := await self._confirmed_rank("kill", means)) is not None:
             self._report(await self.kill(rank.component, rank.rank), f"kill {rank}", f"killed {rank}")
 
     @flow
     async def restart_rank(self) -> None:
-        """Restart the selected rank."""
         means = "is stopped and started again on the same devices. Its memory is lost."
         if (rank := await self._confirmed_rank("restart", means)) is not None:
             self._report(await self.restart(rank.component, rank.rank), f"restart {rank}", f"restarted {rank}")
 
     async def _confirmed_rank(self, what: str, means: str) -> _Rank | None:
         """The selected rank, once its name was typed."""
-        from placetui.tui.dialogs.confirm import ConfirmScreen
+        from placetui.tui.dialogs.ask import ConfirmScreen
 
         if not self.cluster.can_ask() or not self._is_ours() or (chosen := await self._selected_rank(what)) is None:
             return None
@@ -226,7 +221,6 @@ class JobOperations:
 
     @flow
     async def rank_log(self) -> None:
-        """Follow the log of the selected rank."""
         from placetui.tui.dialogs.log import RankLogScreen
 
         if not self.cluster.can_ask() or (chosen := await self._selected_rank("log", of_any_job=True)) is None:
@@ -237,7 +231,6 @@ class JobOperations:
 
     @flow
     async def rank_stack(self) -> None:
-        """Show where the selected rank is in its code."""
         from rich.text import Text
 
         from placetui.tui.dialogs.details import DetailsScreen
@@ -254,7 +247,6 @@ class JobOperations:
 
     @flow
     async def call(self) -> None:
-        """Call a method on all ranks of a component."""
         from placetui.tui.dialogs.ask import AskScreen
         from placetui.tui.dialogs.choose import Answer, ChooseScreen
         from placetui.tui.dialogs.results import ResultsScreen
@@ -285,7 +277,6 @@ class JobOperations:
             self.app.push_screen(ResultsScreen(title, component, size, self.cluster.options.ascii, begin))
 
     def ray_log(self) -> None:
-        """Show what Ray prints."""
         from placetui.tui.dialogs.log import ChildLogScreen
 
         options = self.cluster.options

@@ -1,16 +1,13 @@
-"""A dialog that asks for one line of text."""
+"""Dialogs that ask for one line of text."""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
 from placetui.tui.dialogs.dialog import Dialog
+from placetui.tui.widgets.field import TextField
 
 
 class AskScreen(Dialog[str | None]):
@@ -19,24 +16,40 @@ class AskScreen(Dialog[str | None]):
     CHIP = "ANSWER"
     KEYS = (("enter", "continue"), ("escape", "cancel"))
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "cancel")]
-
     def __init__(self, title: str, question: str, value: str = "") -> None:
-        super().__init__()
-        self._title = title
+        super().__init__(title)
         self._question = question
         self._value = value
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content(self._title)
+        with self.box():
             yield Static(Content(self._question))
-            yield Input(self._value, compact=True)
-
-    def on_mount(self) -> None:
-        field = self.query_one(Input)
-        field.cursor_blink = False
-        field.focus()
+            yield TextField(self._value, compact=True)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() or None)
+
+
+class ConfirmScreen(Dialog[bool]):
+    """For what cannot be undone: true once the word was typed exactly; otherwise nothing changes."""
+
+    CHIP = "CONFIRM"
+    KEYS = (("enter", "do it"), ("escape", "cancel"))
+
+    def __init__(self, title: str, question: str, word: str) -> None:
+        super().__init__(title)
+        self._question = question
+        self._word = word
+
+    def compose(self) -> ComposeResult:
+        with self.box():
+            yield Static(Content(self._question))
+            yield Static(Content(f"Type {self._word} and press enter to confirm."))
+            yield TextField(compact=True)
+            yield Static(id="confirm-says", classes="muted", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if event.value.strip() == self._word:
+            self.dismiss(True)
+        else:
+            self.query_one("#confirm-says", Static).update(f"that is not {self._word}; nothing changed")

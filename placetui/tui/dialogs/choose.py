@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rich.style import Style
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList, Static
@@ -66,7 +63,6 @@ class AnswerList(OptionList):
         self._shifted = shifted
 
     def show(self, answers: Sequence[Answer]) -> None:
-        """Show other answers."""
         if list(answers) != self._answers:
             self._answers = list(answers)
             self.set_options(Option(answer.line) for answer in answers)
@@ -100,36 +96,23 @@ class ChooseScreen(Dialog[str | None]):
     CHIP = "CHOOSE"
     KEYS = (("enter", "choose"), ("↑ ↓", "move"), ("escape", "cancel"))
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "cancel")]
-
     def __init__(self, title: str, answers: Sequence[Answer], question: str = "", *, shifted: str = "") -> None:
-        """Ask.
-
-        Args:
-            title: What it is about.
-            answers: To choose from.
-            question: A sentence above them.
-            shifted: What a key with shift means, if it means anything.
-        """
-        super().__init__()
-        self._title = title
+        super().__init__(title)
         self._question = question
         self._answers = list(answers)
         self._shifted = shifted
+        """What a key with shift means, if it means anything."""
+
         if shifted:
             self.KEYS = (("enter", "choose"), ("shift+letter", shifted), ("escape", "cancel"))
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content(self._title)
+        with self.box() as box:
             if self._shifted:
                 box.border_subtitle = f"enter: choose · shift+letter: {self._shifted} · escape: cancel"
             if self._question:
                 yield Static(Content(self._question))
             yield AnswerList(self._answers, shifted=bool(self._shifted))
-
-    def on_mount(self) -> None:
-        self.query_one(AnswerList).focus()
 
     @on(AnswerList.Chosen)
     def _chosen(self, event: AnswerList.Chosen) -> None:

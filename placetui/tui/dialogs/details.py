@@ -8,7 +8,6 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.widgets import Static
 
 from placetui.tui.dialogs.dialog import Dialog
@@ -23,11 +22,9 @@ class DetailsScreen(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,d,enter", "dismiss", "close")]
 
     def __init__(self, title: str, text: Text) -> None:
-        super().__init__()
-        self._title = title
+        super().__init__(title)
         self._text = text
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog -tall") as box:
-            box.border_title = Content(self._title)
+        with self.box(VerticalScroll, "-tall"):
             yield Static(self._text, markup=False)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual.await_complete import AwaitComplete
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
+from textual.widget import Widget
 
 from placetui.tui.widgets.key_bar import Chip, KeyBar, KeyHint
 
@@ -15,6 +21,8 @@ class Dialog(ModalScreen[ScreenResultType]):
     what is beneath.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "cancel")]
+
     CHIP = ""
     """What the bottom line is about."""
 
@@ -23,6 +31,17 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     _answer: tuple[ScreenResultType | None] | None = None
     """The first answer, which counts."""
+
+    def __init__(self, heading: str = "", *, ascii: bool = False) -> None:
+        super().__init__()
+        self._heading = heading
+        self._ascii = ascii
+
+    def box(self, kind: type[Widget] = Vertical, classes: str = "", **options: bool) -> Widget:
+        """What all of it stands in, with the heading in its border."""
+        box = kind(classes=f"dialog {classes}", **options)  # type: ignore[arg-type]
+        box.border_title = Content(self._heading)
+        return box
 
     def on_mount(self) -> None:
         bar = KeyBar({}, self.has_class("-ascii"))

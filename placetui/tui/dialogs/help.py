@@ -10,11 +10,12 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.widgets import Input, Static
 
 from placetui.tui.actions import by_group, key_names
 from placetui.tui.dialogs.dialog import Dialog
+from placetui.tui.widgets.field import TextField
 
 EVERYWHERE = (
     ("ctrl+p", "Find a command by its name."),
@@ -45,21 +46,16 @@ class HelpScreen(Dialog[None]):
     ]
 
     def __init__(self, rebound: Mapping[str, str], ascii: bool) -> None:
-        super().__init__()
+        super().__init__("Keys", ascii=ascii)
         self._rebound = rebound
-        self._ascii = ascii
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -help") as box:
-            box.border_title = "Keys"
-            yield Input(placeholder="filter: a key or a word", compact=True)
+        with self.box(classes="-help"):
+            yield TextField(placeholder="filter: a key or a word", compact=True)
             with VerticalScroll(can_focus=False):
                 yield Static(id="help-keys")
 
     def on_mount(self) -> None:
-        field = self.query_one(Input)
-        field.cursor_blink = False
-        field.focus()
         self.call_after_refresh(self._fill)
 
     def on_resize(self) -> None:

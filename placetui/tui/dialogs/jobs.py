@@ -11,7 +11,6 @@ from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
@@ -52,15 +51,13 @@ class JobsScreen(Dialog[JobChoice | None]):
     ]
 
     def __init__(self, look: Callable[[], ClusterRequest], now: Callable[[], float], ascii: bool) -> None:
-        super().__init__()
+        super().__init__("Jobs", ascii=ascii)
         self._look = look
         self._now = now
-        self._ascii = ascii
         self._owners: dict[str, str] = {}
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -jobs") as box:
-            box.border_title = "Jobs"
+        with self.box(classes="-jobs"):
             yield Static("looking for the cluster …" if not self._ascii else "looking for the cluster", id="jobs-says")
             yield DataTable(cursor_type="row", zebra_stripes=False)
 

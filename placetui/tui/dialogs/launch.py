@@ -12,7 +12,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
@@ -51,16 +51,14 @@ class LaunchScreen(Dialog[str | None]):
     ]
 
     def __init__(self, launch: Launch, refusal: str, ascii: bool) -> None:
-        super().__init__()
+        super().__init__(f"Launch {launch.job}", ascii=ascii)
         self.launch = launch
         self._refusal = refusal
-        self._ascii = ascii
         self._pen = Pen(launch.plan, ascii, cell_len)
         self._asked = ""
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -fit -launch") as box:
-            box.border_title = Content(f"Launch {self.launch.job}")
+        with self.box(classes="-fit -launch"):
             with VerticalScroll(can_focus=False):
                 yield Static(id="launch-refusal", classes="refusal", markup=False)
                 yield Panel(id="launch-steps")
@@ -69,12 +67,10 @@ class LaunchScreen(Dialog[str | None]):
 
     def on_mount(self) -> None:
         self.query_one("#launch-refusal").display = False
-        self.query_one(AnswerList).focus()
         self.call_after_refresh(self._fill)
         self.set_interval(1.0, self.follow)
 
     def follow(self) -> None:
-        """Show what has become of the launch."""
         if self.is_mounted:
             self._fill()
 

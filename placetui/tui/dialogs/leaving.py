@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.widgets import Static
 
 from placetui.grid import clean
@@ -21,17 +18,13 @@ class LeavingScreen(Dialog[None]):
     CHIP = "LEAVE"
     KEYS = (("ctrl+c", "leave now"), ("escape", "stay"))
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "stay")]
-
     def __init__(self, launch: Launch, ascii: bool) -> None:
-        super().__init__()
+        super().__init__("Quitting", ascii=ascii)
         self._launch = launch
-        self._ascii = ascii
         self._since = time.monotonic()
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog") as box:
-            box.border_title = "Quitting"
+        with self.box():
             yield Static(id="leaving-says", markup=False)
 
     def on_mount(self) -> None:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Log, Static
 
@@ -39,21 +38,14 @@ class LogScreen(Dialog[None]):
     ]
 
     def __init__(self, title: str, ascii: bool) -> None:
-        super().__init__()
-        self._title = title
-        self._ascii = ascii
+        super().__init__(title, ascii=ascii)
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -full -log") as box:
-            box.border_title = Content(self._title)
+        with self.box(classes="-full -log"):
             yield Log(max_lines=MOST_LINES, auto_scroll=True)
             yield Static(id="log-says", classes="muted", markup=False)
 
-    def on_mount(self) -> None:
-        self.query_one(Log).focus()
-
     def add(self, lines: Iterable[str]) -> None:
-        """Show more lines."""
         # Textual drops empty lines.
         self.query_one(Log).write_lines([clean(line.expandtabs(4), self._ascii) or " " for line in lines])
 

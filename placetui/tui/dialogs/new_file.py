@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import ClassVar, get_args
+from typing import get_args
 
 from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Label, OptionList, Static
@@ -26,6 +25,7 @@ from placetui.placement.wording import plain
 from placetui.tui.background import in_thread
 from placetui.tui.dialogs.dialog import Dialog
 from placetui.tui.session import Session
+from placetui.tui.widgets.field import TextField
 
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 NEW_NAME = "placement.yaml"
@@ -47,19 +47,15 @@ class NewFileScreen(Dialog[NewFile | None]):
     CHIP = "NEW"
     KEYS = (("enter", "create"), ("tab", "next field"), ("↑ ↓", "choose"), ("escape", "cancel"))
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "cancel")]
-
     def __init__(self, file: str, ascii: bool) -> None:
-        super().__init__()
+        super().__init__("New file", ascii=ascii)
         self._file = file or NEW_NAME
-        self._ascii = ascii
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog -tall", can_focus=False) as box:
-            box.border_title = "New file"
+        with self.box(VerticalScroll, "-tall", can_focus=False):
             with Horizontal(classes="fields"):
                 yield Label("file")
-                yield Input(self._file, id="file", classes="-wide-field", compact=True)
+                yield TextField(self._file, id="file", classes="-wide-field", compact=True)
             with Horizontal(classes="fields"):
                 yield from self._number("nodes", "nodes", "1")
                 yield from self._number("gpus", "GPUs per node", "8")
@@ -80,11 +76,9 @@ class NewFileScreen(Dialog[NewFile | None]):
 
     def _number(self, name: str, label: str, value: str) -> ComposeResult:
         yield Label(label)
-        yield Input(value, type="integer", id=name, compact=True, placeholder="half" if name == "training" else "")
+        yield TextField(value, type="integer", id=name, compact=True, placeholder="half" if name == "training" else "")
 
     def on_mount(self) -> None:
-        for field in self.query(Input):
-            field.cursor_blink = False
         for listing in self.query(OptionList):
             listing.highlighted = 0
         self.query_one("#nodes", Input).focus()
@@ -108,9 +102,7 @@ class NewFileScreen(Dialog[NewFile | None]):
             self.dismiss(NewFile(os.path.expanduser(file), text))
 
     def _value(self, name: str, least: int, most: int) -> int | None:
-        text = self.query_one(f"#{name}", Input).value
-        number = int(text) if text.isdecimal() else -1
-        return number if least <= number <= most else None
+        return self.query_one(f"#{name}", TextField).number(least, most)
 
     @property
     def _layout(self) -> Layout:

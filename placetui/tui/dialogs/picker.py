@@ -10,13 +10,13 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from placetui.grid import clean
 from placetui.tui.dialogs.dialog import Dialog
 from placetui.tui.options import Choice
+from placetui.tui.widgets.field import TextField
 
 ABOUT = "Type to filter, or a path and enter."
 
@@ -27,10 +27,7 @@ class PickerScreen(Dialog[str | None]):
     CHIP = "OPEN"
     KEYS = (("enter", "open"), ("↑ ↓", "choose"), ("escape", "cancel"))
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", "cancel"),
-        Binding("down", "focus_list", "list", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("down", "focus_list", "list", show=False)]
 
     def __init__(
         self,
@@ -40,28 +37,20 @@ class PickerScreen(Dialog[str | None]):
         start: bool = False,
         find_clusters: Callable[[], Awaitable[list[Choice]]] | None = None,
     ) -> None:
-        """Ask.
-
-        Args:
-            choices: Files, and what else can be opened.
-            ascii: Show nothing but ASCII.
-            start: Whether nothing is open yet.
-            find_clusters: Looks for clusters on this machine, which takes a moment.
-        """
-        super().__init__()
+        super().__init__("placetui" if start else "Open a file", ascii=ascii)
         self._start = start
         self._find_clusters = find_clusters
+        """Looks for clusters on this machine, which takes a moment."""
+
         self._choices = list(choices)
         self._shown = list(choices)
-        self._ascii = ascii
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -tall") as box:
-            box.border_title = "placetui" if self._start else "Open a file"
+        with self.box(classes="-tall"):
             if self._start:
                 yield Static(self._banner(""), id="banner")
             yield Static(ABOUT, id="picker-says", classes="muted", markup=False)
-            yield Input(placeholder="path of a placement file", compact=True)
+            yield TextField(placeholder="path of a placement file", compact=True)
             yield OptionList()
 
     def _banner(self, note: str) -> Text:
@@ -77,9 +66,6 @@ class PickerScreen(Dialog[str | None]):
         return text
 
     def on_mount(self) -> None:
-        field = self.query_one(Input)
-        field.cursor_blink = False
-        field.focus()
         self._fill("")
         if self._find_clusters is not None:
             self._add_clusters(self._find_clusters)

@@ -9,8 +9,7 @@ from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
-from textual.content import Content
+from textual.containers import VerticalScroll
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -40,10 +39,8 @@ class ResultsScreen(Dialog[None]):
     ]
 
     def __init__(self, title: str, component: str, size: int, ascii: bool, begin: Callable[[], ClusterRequest]) -> None:
-        super().__init__()
-        self._title = title
+        super().__init__(title, ascii=ascii)
         self._component = component
-        self._ascii = ascii
         self._begin = begin
         self._request: ClusterRequest | None = None
         self._waiting = set(range(size))
@@ -51,8 +48,7 @@ class ResultsScreen(Dialog[None]):
         self._painting: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -fit") as box:
-            box.border_title = Content(self._title)
+        with self.box(classes="-fit"):
             yield Static(id="results-says", markup=False)
             with VerticalScroll():
                 yield Static(id="results", markup=False)

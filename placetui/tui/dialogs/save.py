@@ -9,7 +9,6 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.widgets import Label, Static
 
 from placetui.grid import clean
@@ -32,16 +31,13 @@ class SaveScreen(Dialog[bool]):
     ]
 
     def __init__(self, title: str, review: Review, ascii: bool, *, only_look: bool = False) -> None:
-        super().__init__()
-        self._title = title
+        super().__init__(title, ascii=ascii)
         self._review = review
-        self._ascii = ascii
         if only_look:
             self.KEYS = (("escape", "close"),)
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog -tall") as box:
-            box.border_title = Content(self._title)
+        with self.box(VerticalScroll, "-tall"):
             colors = self.app.theme_variables
             yield Static(
                 difference_text(self._review.text, self._ascii, colors["success"], colors["error"]), markup=False

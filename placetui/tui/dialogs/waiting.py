@@ -22,6 +22,5 @@ class WaitingScreen(Screen[None]):
             yield Static(Content("o: open a file instead · q: quit"), classes="muted")
 
     def say(self, status: Status) -> None:
-        """How the link is."""
         if status.message:
             self.query_one("#waiting", Static).update(Content(plain(f"{status.link}: {status.message}")))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, get_args
+from typing import get_args
 
 from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Label, OptionList, Static
@@ -27,6 +26,7 @@ from placetui.tui.background import in_thread
 from placetui.tui.dialogs.dialog import Dialog
 from placetui.tui.session import Session
 from placetui.tui.themes import GridPalette
+from placetui.tui.widgets.field import TextField
 from placetui.tui.widgets.panel import Panel, title_of
 
 AS_WRITTEN = "as written"
@@ -52,26 +52,15 @@ class WhatIfScreen(Dialog[WhatIf | None]):
     CHIP = "WHAT IF"
     KEYS = (("enter", "apply"), ("tab", "next row"), ("↑ ↓", "choose"), ("escape", "cancel"))
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "cancel")]
-
     def __init__(
         self, now: WhatIf, modes: Sequence[str], before: Session, tried: Callable[[WhatIf], Session], *, ascii: bool
     ) -> None:
-        """Ask.
-
-        Args:
-            now: What is on the screen.
-            modes: That can be tried.
-            before: The session on the screen.
-            tried: What it would be; called in a thread.
-            ascii: Draw nothing but ASCII.
-        """
-        super().__init__()
+        super().__init__(ascii=ascii)
         self._now = now
         self._modes = (AS_WRITTEN, *modes)
         self._before = before
         self._tried = tried
-        self._ascii = ascii
+        """What the session would be; called in a thread."""
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog -whole", can_focus=False):
@@ -79,9 +68,9 @@ class WhatIfScreen(Dialog[WhatIf | None]):
                 box.border_title = title_of("What if", None, "nothing changes until you apply it")
                 with Horizontal(classes="fields"):
                     yield Label("nodes")
-                    yield Input(str(self._now.nodes), type="integer", id="nodes", compact=True)
+                    yield TextField(str(self._now.nodes), type="integer", id="nodes", compact=True)
                     yield Label("GPUs per node")
-                    yield Input(str(self._now.gpus), type="integer", id="gpus", compact=True)
+                    yield TextField(str(self._now.gpus), type="integer", id="gpus", compact=True)
                 with Horizontal(classes="lists"):
                     with Vertical():
                         yield Label("layout", classes="heading")
@@ -99,8 +88,6 @@ class WhatIfScreen(Dialog[WhatIf | None]):
                     yield Static("", id="advice")
 
     def on_mount(self) -> None:
-        for field in self.query(Input):
-            field.cursor_blink = False
         layouts = self.query_one("#layout", OptionList)
         layouts.highlighted = 0 if self._now.layout is None else 1 + LAYOUTS.index(self._now.layout)
         modes = self.query_one("#mode", OptionList)
@@ -179,13 +166,9 @@ class WhatIfScreen(Dialog[WhatIf | None]):
         highlighted = self.query_one("#layout", OptionList).highlighted or 0
         return LAYOUTS[highlighted - 1] if highlighted else None
 
-    def _number(self, name: str, least: int, most: int) -> int | None:
-        text = self.query_one(f"#{name}", Input).value
-        number = int(text) if text.isdecimal() else -1
-        return number if least <= number <= most else None
-
     def _wanted(self) -> WhatIf | None:
-        nodes, gpus = self._number("nodes", 1, MOST_NODES), self._number("gpus", 0, MOST_GPUS)
+        nodes = self.query_one("#nodes", TextField).number(1, MOST_NODES)
+        gpus = self.query_one("#gpus", TextField).number(0, MOST_GPUS)
         if nodes is None or gpus is None:
             return None
         mode = self._modes[self.query_one("#mode", OptionList).highlighted or 0]

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from placetui.tui.messages import FindClosed
+from placetui.tui.widgets.field import TextField
 
 
 class Findable(Protocol):
@@ -37,11 +38,8 @@ class FindBar(Horizontal):
     """A field, and how many hits there are. It goes away when the focus leaves it."""
 
     def compose(self) -> ComposeResult:
-        yield Input(id="find", compact=True)
+        yield TextField(id="find", compact=True)
         yield Static("", id="find-says")
-
-    def on_mount(self) -> None:
-        self.query_one(Input).cursor_blink = False
 
     def open(self, pane: Findable) -> None:
         """Begin to find something in a pane."""
@@ -79,6 +77,5 @@ class FindBar(Horizontal):
         self.display = False
 
     def close(self) -> None:
-        """Hide the line."""
         self.display = False
         self.post_message(FindClosed())

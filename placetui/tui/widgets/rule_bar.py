@@ -10,6 +10,7 @@ from textual.widgets import Input, Static
 
 from placetui.placement.wording import plain
 from placetui.tui.messages import RuleCancelled, RuleDone, RuleTyped
+from placetui.tui.widgets.field import TextField
 
 
 class RuleBar(Horizontal):
@@ -17,15 +18,13 @@ class RuleBar(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static("", id="rule-name")
-        yield Input(id="rule", compact=True, select_on_focus=False)
+        yield TextField(id="rule", compact=True, select_on_focus=False)
         yield Static("", id="rule-says")
 
     def on_mount(self) -> None:
         self.display = False
-        self.query_one(Input).cursor_blink = False
 
     def edit(self, component: str, text: str) -> None:
-        """Open the line on a rule."""
         self.query_one("#rule-name", Static).update(Content(f"{component}: "))
         self.display = True
         field = self.query_one(Input)
@@ -43,7 +42,6 @@ class RuleBar(Horizontal):
 
     @property
     def text(self) -> str:
-        """The rule as it reads now."""
         return self.query_one(Input).value
 
     @on(Input.Changed)

@@ -1,0 +1,17 @@
+"""One line to type in."""
+
+from __future__ import annotations
+
+from textual.reactive import reactive
+from textual.widgets import Input
+
+
+class TextField(Input):
+    """Like everything else in the dashboard, it does not blink."""
+
+    cursor_blink = reactive(False, init=False)
+
+    def number(self, least: int, most: int) -> int | None:
+        """The number that was typed; None if it is none, or out of bounds."""
+        number = int(self.value) if self.value.isdecimal() else -1
+        return number if least <= number <= most else None
