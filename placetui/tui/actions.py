@@ -68,7 +68,6 @@ class Action:
     palette: bool = True
 
     def label_in(self, view: View) -> str:
-        """What it is called in a view."""
         return self.labels.get(view, self.label)
 
 
@@ -112,6 +111,7 @@ _AS_GRID: dict[View, str] = dict.fromkeys(TABLES, "grid")
 
 _move = partial(Action, group="Move", owner="pane", views=PANES, on="device")
 _see = partial(Action, group="See", owner="main", views=MAIN, on="view")
+_grid = partial(Action, group="See", owner="grid", views=GRID, on="view")
 _find = partial(Action, group="Find", owner="grid", views=GRID, on="view")
 _select = partial(Action, group="Edit", owner="pane", views=GRID, on="device")
 _edit = partial(Action, group="Edit", owner="edits", views=GRID, on="component", needs=("file",))
@@ -120,6 +120,7 @@ _try = partial(Action, group="Try", owner="workspace", views=MAIN, on="file", ne
 _live = partial(Action, group="Live", owner="cluster", views=MAIN, on="cluster")
 _replay = partial(Action, group="Live", owner="replay", views=MAIN, on="cluster")
 _job = partial(Action, group="Jobs", owner="jobs", views=MAIN, on="cluster")
+_rank = partial(Action, group="Jobs", owner="jobs", views=RANKS, on="rank")
 _launch = partial(Action, group="Jobs", owner="launches", views=MAIN, on="job")
 _keep = partial(Action, group="Keep", owner="main", views=MAIN, on="view")
 _app = partial(Action, group="App", owner="app", views=ANYWHERE, on="app")
@@ -135,29 +136,19 @@ ACTIONS: tuple[Action, ...] = (
     _move("row_end", "end,dollar_sign", "last device", "Move to the last device of the node."),
     _move("first_node", "ctrl+home,g", "first node", "Move to the first node."),
     _move("last_node", "ctrl+end,G", "last node", "Move to the last node."),
-    _see("zoom_in", "plus,equals_sign", "zoom in", "Show more of each device.", owner="grid", views=GRID),
-    _see("zoom_out", "minus,underscore", "zoom out", "Show more devices at once.", owner="grid", views=GRID),
-    _see("next_metric", "M", "metric", "Colour the heat wall by the next value.", owner="grid", views=GRID),
-    _see(
+    _grid("zoom_in", "plus,equals_sign", "zoom in", "Show more of each device."),
+    _grid("zoom_out", "minus,underscore", "zoom out", "Show more devices at once."),
+    _grid("next_metric", "M", "metric", "Colour the heat wall by the next value."),
+    _move(
         "jump",
         "enter",
         "to rule",
         "Show the rule of this device; in a table, go to the device.",
-        owner="pane",
-        views=PANES,
-        on="device",
+        group="See",
         labels=_TO_GRID,
     ),
     _see("details", "d", "details", "Show all fields of this device, its environment and the reasons.", on="device"),
-    _see(
-        "next_component",
-        "c",
-        "component",
-        "Highlight the next component; after the last, none.",
-        owner="grid",
-        views=GRID,
-        on="component",
-    ),
+    _grid("next_component", "c", "component", "Highlight the next component; after the last, none.", on="component"),
     _see("view_plan", "1", "plan", "Show the grid.", labels=_AS_GRID),
     _see("view_yaml", "2", "yaml", "Show the file, with its problems marked."),
     _see("view_processes", "3", "processes", "Show the processes on each GPU, as a table."),
@@ -167,13 +158,12 @@ ACTIONS: tuple[Action, ...] = (
     _see("view_events", "7", "events", "Show events with their times, as a table."),
     _see("next_problem", "exclamation_mark", "problem", "Go to the next problem.", on="file"),
     _see("toggle_side", "b", "side bar", "Show or hide the panels at the side."),
-    _find(
+    _see(
         "find",
         "slash",
         "find",
         "Find a rank, device, node or host; or devices that are free, shared or oversubscribed.",
-        owner="main",
-        views=MAIN,
+        group="Find",
         labels=_FILTER,
     ),
     _find("find_next", "n", "next hit", "Go to the next hit."),
@@ -247,35 +237,11 @@ ACTIONS: tuple[Action, ...] = (
         on="job",
         needs=("write",),
     ),
-    _job(
-        "call",
-        "C",
-        "call",
-        "Call a method on all ranks of a component.",
-        views=RANKS,
-        on="component",
-        needs=("write", "job"),
-    ),
-    _job("rank_log", "F", "follow log", "Follow the log of the selected rank.", views=RANKS, on="rank", needs=("job",)),
-    _job(
-        "rank_stack",
-        "H",
-        "stack",
-        "Show the stack of the selected rank, to see where it hangs.",
-        views=RANKS,
-        on="rank",
-        needs=("job",),
-    ),
-    _job("kill_rank", "K", "kill rank", "Kill the selected rank.", views=RANKS, on="rank", needs=("write", "job")),
-    _job(
-        "restart_rank",
-        "R",
-        "restart rank",
-        "Restart the selected rank.",
-        views=RANKS,
-        on="rank",
-        needs=("write", "job"),
-    ),
+    _rank("call", "C", "call", "Call a method on all ranks of a component.", on="component", needs=("write", "job")),
+    _rank("rank_log", "F", "follow log", "Follow the log of the selected rank.", needs=("job",)),
+    _rank("rank_stack", "H", "stack", "Show the stack of the selected rank, to see where it hangs.", needs=("job",)),
+    _rank("kill_rank", "K", "kill rank", "Kill the selected rank.", needs=("write", "job")),
+    _rank("restart_rank", "R", "restart rank", "Restart the selected rank.", needs=("write", "job")),
     _job("ray_log", "O", "ray output", "Show what Ray printed."),
     _keep("keep", "P", "snapshot", "Save the running cluster as a placement file.", owner="cluster", on="cluster"),
     _keep("copy", "y", "copy", "Copy the grid as text to the clipboard (OSC 52)."),

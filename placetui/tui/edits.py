@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partialmethod
+from typing import Literal
 
 from rich.style import Style as RichStyle
 from textual.app import App
@@ -111,7 +113,6 @@ class Edits:
 
     @flow
     async def assign(self) -> None:
-        """Put a component on the selected devices, too or only there."""
         places = self._grid.target.places
         names = list(self._workspace.session.plan.components)
         title = "Assign to the selected devices"
@@ -137,7 +138,6 @@ class Edits:
 
     @flow
     async def take_off(self) -> None:
-        """Take a component off the selected devices."""
         places, here = self._grid.target.places, self._here()
         if not here:
             self.app.notify("nothing is placed here", markup=False)
@@ -148,23 +148,18 @@ class Edits:
 
     # A component as a whole
 
-    def move_back(self) -> None:
-        self._with_subject("move", lambda name: Move(name, -1, "device"))
+    def _move(self, steps: int, by: Literal["device", "node"]) -> None:
+        self._with_subject("move", lambda name: Move(name, steps, by))
 
-    def move_on(self) -> None:
-        self._with_subject("move", lambda name: Move(name, 1, "device"))
+    def _resize(self, title: str, processes: int) -> None:
+        self._with_subject(title, lambda name: Resize(name, processes * self._process_size(name), self._grid.cursor))
 
-    def move_up(self) -> None:
-        self._with_subject("move", lambda name: Move(name, -1, "node"))
-
-    def move_down(self) -> None:
-        self._with_subject("move", lambda name: Move(name, 1, "node"))
-
-    def grow(self) -> None:
-        self._with_subject("grow", lambda name: Resize(name, self._process_size(name), self._grid.cursor))
-
-    def shrink(self) -> None:
-        self._with_subject("shrink", lambda name: Resize(name, -self._process_size(name), self._grid.cursor))
+    move_back = partialmethod(_move, -1, "device")
+    move_on = partialmethod(_move, 1, "device")
+    move_up = partialmethod(_move, -1, "node")
+    move_down = partialmethod(_move, 1, "node")
+    grow = partialmethod(_resize, "grow", 1)
+    shrink = partialmethod(_resize, "shrink", -1)
 
     def _process_size(self, name: str) -> int:
         """Devices of one process, the one under the cursor or the last: the least by which a component can grow."""
@@ -201,7 +196,6 @@ class Edits:
 
     @flow
     async def edit_rule(self) -> None:
-        """Edit the rule of a component in place."""
         name = await self._subject("Edit the rule of")
         if name is None:
             return
@@ -216,7 +210,6 @@ class Edits:
 
     @flow
     async def more(self) -> None:
-        """Everything else that can be done to a component."""
         name = await self._subject("Which component?")
         if name is None:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partialmethod
 from typing import TYPE_CHECKING
 
 from rich.style import Style as RichStyle
@@ -169,7 +170,6 @@ class MainScreen(Screen[None]):
 
     @property
     def selection(self) -> Selection:
-        """What is selected in the pane in view."""
         return self.pane.target if self._ready else Selection()
 
     @property
@@ -189,7 +189,6 @@ class MainScreen(Screen[None]):
 
     @property
     def _footer(self) -> str:
-        """Which keys are useful in the grid."""
         drawing, live = self.grid.drawing, self.picture.live
         if self.launching:
             return "launch"
@@ -213,7 +212,6 @@ class MainScreen(Screen[None]):
         return signs.differs if live.is_marked(place.node, place.index) else ""
 
     def observe(self, observation: Observation | None) -> None:
-        """Show what is live."""
         self.picture = self.feed.picture(self.workspace.session, observation, self.picture)
 
     def _session_changed(self, change: Change) -> None:
@@ -236,7 +234,6 @@ class MainScreen(Screen[None]):
         self.set_class(not self.picture.plan.components, "-nobody")
 
     def watch_live_words(self) -> None:
-        """The top line says how the link is."""
         self._write_status()
 
     def follow_launch(self, launch: Launch | None) -> None:
@@ -246,11 +243,9 @@ class MainScreen(Screen[None]):
         self.query_one(ProblemsPanel).launch = launch
 
     def watch_launching(self) -> None:
-        """The bottom line names other keys."""
         self._write_status()
 
     def watch_palette(self) -> None:
-        """Colours of another theme."""
         self._inspect()
         self._write_status()
 
@@ -396,7 +391,6 @@ class MainScreen(Screen[None]):
             self._write_title()
 
     def _inspect(self) -> None:
-        """Say all about what is selected."""
         if not self._ready or self.palette is None:
             return
         panel = self.query_one("#inspector", Panel)
@@ -456,7 +450,6 @@ class MainScreen(Screen[None]):
         )
 
     def details(self) -> None:
-        """Say all about the selected device."""
         from placetui.tui.dialogs.details import DetailsScreen
 
         if self.palette is None:
@@ -493,16 +486,13 @@ class MainScreen(Screen[None]):
         self._inspect()
 
     def view_plan(self) -> None:
-        """Show the grid."""
         self.view = "grid"
         self.grid.focus()
 
     async def view_yaml(self) -> None:
-        """Show the file."""
         await self.show_file()
 
     async def edit_yaml(self) -> None:
-        """Edit the file."""
         self.workspace.settle()
         await self.show_file("text")
 
@@ -523,21 +513,6 @@ class MainScreen(Screen[None]):
         self.watch(self, "picture", lambda picture: setattr(pane, "picture", picture))
         self.watch(self, "palette", lambda palette: setattr(pane, "palette", palette))
 
-    async def view_processes(self) -> None:
-        await self._show_table("processes")
-
-    async def view_ranks(self) -> None:
-        await self._show_table("ranks")
-
-    async def view_drift(self) -> None:
-        await self._show_table("drift")
-
-    async def view_groups(self) -> None:
-        await self._show_table("groups")
-
-    async def view_events(self) -> None:
-        await self._show_table("events")
-
     async def _show_table(self, name: TableName) -> None:
         from placetui.tui.panes.table import TablePane
 
@@ -552,8 +527,13 @@ class MainScreen(Screen[None]):
             pane.fill(anew=True)
         pane.focus()
 
+    view_processes = partialmethod(_show_table, "processes")
+    view_ranks = partialmethod(_show_table, "ranks")
+    view_drift = partialmethod(_show_table, "drift")
+    view_groups = partialmethod(_show_table, "groups")
+    view_events = partialmethod(_show_table, "events")
+
     def toggle_side(self) -> None:
-        """Show or hide the side panels."""
         self.toggle_class("-no-side")
 
     def _drawn(self, drawing: Drawing | None) -> None:
@@ -614,7 +594,6 @@ class MainScreen(Screen[None]):
             self.post_message(RowChosen(event.value))
 
     async def next_problem(self) -> None:
-        """Go to the next problem."""
         problems = self.picture.session.problems
         if not problems:
             self.notify("there are no problems", markup=False)
@@ -639,7 +618,6 @@ class MainScreen(Screen[None]):
     # Finding
 
     async def find(self) -> None:
-        """Find in the grid, or filter a table."""
         from placetui.tui.widgets.find_bar import FindBar
 
         bar = next(iter(self.query(FindBar)), None)
@@ -705,7 +683,6 @@ class MainScreen(Screen[None]):
     # Taking the grid along
 
     def copy(self) -> None:
-        """Copy the grid as text to the clipboard."""
         text = self.exported(as_svg=False)
         if len(text) > LONGEST_COPY:
             words = "the grid is too large for the clipboard: x saves it to a file"
@@ -716,7 +693,6 @@ class MainScreen(Screen[None]):
             self.notify(words, markup=False)
 
     def exported(self, as_svg: bool) -> str:
-        """The grid as a file's content."""
         from placetui.grid import to_svg, to_text
 
         drawing = self.grid.drawing

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partialmethod
 from typing import TYPE_CHECKING, Any
-
-from textual.timer import Timer
 
 from placetui.document.running import with_names
 from placetui.frameworks.registry import framework_of
@@ -18,7 +17,7 @@ from placetui.observe.ports import ClusterSource, Link, Status, Update
 from placetui.placement.plan import Plan
 from placetui.placement.wording import plain
 from placetui.tui.actions import READ_ONLY
-from placetui.tui.background import in_thread, start_thread
+from placetui.tui.background import Timers, in_thread, start_thread
 from placetui.tui.cluster.jobs import session_of
 from placetui.tui.cluster.launching import LaunchController
 from placetui.tui.cluster.operations import JobOperations
@@ -62,7 +61,7 @@ class ClusterController:
 
         self._occupancy = OccupancyWatch()
         self._followed = 0.0
-        self._timers: dict[str, Timer] = {}
+        self.after = Timers(app).after
         self.launches = LaunchController(self)
         self.jobs = JobOperations(self)
         self.replay = ReplayControls(self)
@@ -75,21 +74,6 @@ class ClusterController:
     def notify(self, words: str, **how: Any) -> None:
         """Show a notice; what comes from a cluster may contain anything."""
         self.app.notify(clean(words, self.options.ascii), markup=False, **how)
-
-    def after(self, name: str, seconds: float, call: Any, *, again: bool = False) -> None:
-        """Do something soon, once; with `again` so long after the last time it was asked for."""
-        if name in self._timers:
-            if not again:
-                return
-            self._timers[name].stop()
-
-        def due() -> None:
-            # A timer that was stopped may be on its way already.
-            if self._timers.get(name) is timer:
-                del self._timers[name]
-                call()
-
-        timer = self._timers[name] = self.app.set_timer(seconds, due, name=name)
 
     @property
     def address(self) -> str:
@@ -139,7 +123,6 @@ class ClusterController:
         self.options = replace(self.options, source_for=self.options.demo, operations=None)
 
     def drop_source(self) -> None:
-        """Look at nothing for now."""
         old, self.source, self.seen = self.source, None, None
         if old is not None:
             start_thread(old.close, "close source")
@@ -222,7 +205,6 @@ class ClusterController:
             self._occupancy = OccupancyWatch()  # counted again with the next observation
 
     def link_changed(self, status: Status, source: ClusterSource) -> None:
-        """How the link to the source is."""
         if source is not self.source:
             return
         if self.app.main is None:
@@ -299,23 +281,17 @@ class ClusterController:
         return self.job or (self.seen.job if self.seen is not None else "")
 
     def pause(self) -> None:
-        """Pause or continue live values."""
         if source := self._has_source():
             source.set_paused(not source.paused)
             self.say()
-
-    def faster(self) -> None:
-        """Sample the cluster more often."""
-        self._change_interval(0.5)
-
-    def slower(self) -> None:
-        """Sample the cluster less often."""
-        self._change_interval(2)
 
     def _change_interval(self, factor: float) -> None:
         if source := self._has_source():
             source.set_interval(min(SLOWEST, max(FASTEST, source.interval * factor)))
             self.say()
+
+    faster = partialmethod(_change_interval, 0.5)
+    slower = partialmethod(_change_interval, 2)
 
     def _has_source(self) -> ClusterSource | None:
         if self.source is None:
@@ -362,7 +338,6 @@ class ClusterController:
 
     @flow
     async def keep(self) -> None:
-        """Save the running cluster as a placement file."""
         from placetui.observe.recording.reader import clock
         from placetui.tui.dialogs.ask import AskScreen
 

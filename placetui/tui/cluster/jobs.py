@@ -74,13 +74,8 @@ def session_of(name: str, told: Mapping[str, Any], seen: Observation | None = No
     Its file, where that is here and still gives the recorded plan; else the recorded plan. Of a job that placetui did
     not launch, the file that its command line names; else the cluster as it is.
 
-    Args:
-        name: Of the job.
-        told: The answer to `job`.
-        seen: The cluster.
-
     Raises:
-        ValueError: there is no plan in it.
+        ValueError: there is no plan in the answer to `job`.
     """
     if configuration := told.get("configuration"):
         return _running_session(configuration)

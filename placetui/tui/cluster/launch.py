@@ -74,7 +74,6 @@ class Launch:
     # What goes in
 
     def take(self, step: Mapping[str, Any]) -> None:
-        """The next step."""
         name = str(step.get("step", self.step))
         if "question" in step:
             self.question = str(step["question"])
@@ -91,7 +90,6 @@ class Launch:
                 self._states = {group: ["pending"] * size for group, size in step.get("groups", {}).items()}
 
     def finish(self, outcome: Outcome) -> None:
-        """It is over."""
         self.question = ""
         self.outcome = outcome
 
@@ -138,20 +136,17 @@ class Launch:
     @property
     def expected(self) -> Sequence[Mapping[str, Any]]:
         """For each rank, where it will be."""
-        found: Sequence[Mapping[str, Any]] = self.told.get("check", {}).get("expected", ())
-        return found
+        return self._listed("check", "expected")
 
     @property
     def moved(self) -> Sequence[Mapping[str, Any]]:
         """Ranks that would not be on their planned devices."""
-        found: Sequence[Mapping[str, Any]] = self.told.get("probe", {}).get("moved", ())
-        return found
+        return self._listed("probe", "moved")
 
     @property
     def used(self) -> Sequence[Mapping[str, Any]]:
         """Planned GPUs that others use without a reservation."""
-        found: Sequence[Mapping[str, Any]] = self.told.get("check", {}).get("used", ())
-        return found
+        return self._listed("check", "used")
 
     def alive(self, component: str) -> int:
         return self._states[component].count("alive")
@@ -162,7 +157,6 @@ class Launch:
 
     @property
     def size(self) -> int:
-        """Ranks that it starts."""
         return sum(map(len, self._states.values()))
 
     @property
@@ -198,8 +192,7 @@ class Launch:
         if self.ready:
             return f"{self.job}: running"
         if self.step == "launch":
-            alive = sum(map(self.alive, self._states))
-            return f"{self.job}: {alive} of {sum(map(len, self._states.values()))} alive"
+            return f"{self.job}: {sum(map(self.alive, self._states))} of {self.size} alive"
         following = STEPS[min(len(STEPS) - 1, STEPS.index(self.step) + bool(self.told))]
         return f"{self.job}: {_DOING.get(following, following)}"
 
@@ -215,7 +208,6 @@ class Launch:
 
     @property
     def next_words(self) -> str:
-        """What it does now."""
         if self.local and not self.told:
             return f"starting an embedded cluster of {count(len(self.plan.nodes), 'node')}"
         reached = STEPS.index(self.step) + (1 if self.told or self.step != "connect" else 0)
@@ -236,16 +228,15 @@ class Launch:
         made = self._made.get(component)
         if made is None:
             nodes = {one["rank"]: one["node_rank"] for one in self.expected if one["component"] == component}
-            pids = {one["rank"]: one["pid"] for one in self._ready_ranks if one["component"] == component}
+            pids = {one["rank"]: one["pid"] for one in self._listed("ready", "ranks") if one["component"] == component}
             made = self._made[component] = tuple(
                 RankState(component, rank, state, pid=pids.get(rank), node=nodes.get(rank))
                 for rank, state in enumerate(self._states[component])
             )
         return made
 
-    @property
-    def _ready_ranks(self) -> Sequence[Mapping[str, Any]]:
-        found: Sequence[Mapping[str, Any]] = self.told.get("ready", {}).get("ranks", ())
+    def _listed(self, step: str, name: str) -> Sequence[Mapping[str, Any]]:
+        found: Sequence[Mapping[str, Any]] = self.told.get(step, {}).get(name, ())
         return found
 
 

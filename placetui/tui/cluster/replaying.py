@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partialmethod
 from typing import TYPE_CHECKING
 
 from placetui.observe.ports import ClusterSource
@@ -29,29 +30,21 @@ class ReplayControls:
         self.cluster.notify("no recording is open: start with --replay F")
         return None
 
-    def step_on(self) -> None:
-        """Show the next observation."""
+    def _step(self, observations: int) -> None:
         if replay := self._replay():
-            replay.step(1)
+            replay.step(observations)
 
-    def step_back(self) -> None:
-        """Show the observation before."""
+    def _skip(self, seconds: float) -> None:
         if replay := self._replay():
-            replay.step(-1)
+            replay.skip(seconds)
 
-    def skip_on(self) -> None:
-        """Skip a minute."""
-        if replay := self._replay():
-            replay.skip(SKIP)
-
-    def skip_back(self) -> None:
-        """Go back a minute."""
-        if replay := self._replay():
-            replay.skip(-SKIP)
+    step_on = partialmethod(_step, 1)
+    step_back = partialmethod(_step, -1)
+    skip_on = partialmethod(_skip, SKIP)
+    skip_back = partialmethod(_skip, -SKIP)
 
     @flow
     async def seek(self) -> None:
-        """Go to a time."""
         from placetui.observe.recording.seek import EXAMPLES, moment_of
         from placetui.tui.dialogs.ask import AskScreen
 

@@ -31,11 +31,9 @@ class ClusterRequest:
     # What the operation reports, from its own thread
 
     def told(self, step: Mapping[str, Any]) -> None:
-        """Report a step."""
         self._put((step, None))
 
     def finished(self, outcome: Outcome) -> None:
-        """It is over."""
         self._put((None, outcome))
 
     def _put(self, report: tuple[Mapping[str, Any] | None, Outcome | None]) -> None:
@@ -69,7 +67,6 @@ class ClusterRequest:
             self._operation.interrupt()
 
     def answer(self, value: Any) -> None:
-        """Answer the question that it asked last."""
         self._operation.answer(value)
 
 

@@ -93,7 +93,6 @@ class FilePane(TextArea):
 
     @property
     def problem(self) -> Problem | None:
-        """What is wrong in the line of the cursor."""
         return self._marked.get(self.cursor_location[0])
 
     @property
@@ -134,7 +133,6 @@ class FilePane(TextArea):
         self.app.call_later(self.app.run_action, "app.act('undo')")
 
     def action_redo(self) -> None:
-        """Redo likewise."""
         self.app.call_later(self.app.run_action, "app.act('redo')")
 
     def on_resize(self) -> None:

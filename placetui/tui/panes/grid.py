@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partialmethod
 from typing import ClassVar, TypeAlias
 
 from rich.cells import cell_len
@@ -63,7 +64,6 @@ class GridLook:
 
     @property
     def narrowed(self) -> bool:
-        """Whether nodes are left out."""
         return self.filtered and bool(self.hits.places)
 
     def nodes(self, picture: LivePicture) -> Sequence[int] | None:
@@ -78,7 +78,6 @@ class GridLook:
         return [node for node in ordered if node in wanted]
 
     def next_order(self) -> Order:
-        """The order after this one."""
         return ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)]
 
 
@@ -198,7 +197,6 @@ class GridPane(ScrollView, can_focus=True):
             self.refresh()
 
     def watch_palette(self) -> None:
-        """Colours of another theme."""
         self._strips.clear()
 
     @property
@@ -316,11 +314,9 @@ class GridPane(ScrollView, can_focus=True):
         self.post_message(SelectionChanged(self.target))
 
     def watch_selected(self) -> None:
-        """Tell what is selected."""
         self._tell()
 
     def watch_cursor(self, before: Place, after: Place) -> None:
-        """Paint the cursor in its new place, and keep that in view."""
         navigator = self._navigator
         mates = [] if navigator is None else [*navigator.mates(before), *navigator.mates(after)]
         self._refresh_places({before, after, *mates})
@@ -332,7 +328,6 @@ class GridPane(ScrollView, can_focus=True):
         self._tell()
 
     def watch_hover(self, before: Place | None, after: Place | None) -> None:
-        """Paint what the mouse is over."""
         self._refresh_places([place for place in (before, after) if place is not None])
 
     @property
@@ -381,35 +376,22 @@ class GridPane(ScrollView, can_focus=True):
         lines = self.drawing.height * self.drawing.across / max(1, len(self.drawing.nodes))
         return max(1, int((self.size.height - self.header_height) / max(lines, 1)) - 1)
 
-    def cursor_left(self) -> None:
-        self._by_devices(-1)
+    cursor_left = partialmethod(_by_devices, -1)
+    cursor_right = partialmethod(_by_devices, 1)
+    cursor_up = partialmethod(_by_rows, -1)
+    cursor_down = partialmethod(_by_rows, 1)
+    row_end = partialmethod(_by_devices, 1 << 20)
+    first_node = partialmethod(_to_position, 0)
+    last_node = partialmethod(_to_position, -1)
 
-    def cursor_right(self) -> None:
-        self._by_devices(1)
-
-    def cursor_up(self) -> None:
-        self._by_rows(-1)
-
-    def cursor_down(self) -> None:
-        self._by_rows(1)
+    def row_start(self) -> None:
+        self._by_devices(-self.cursor.index)
 
     def page_up(self) -> None:
         self._by_rows(-self._page)
 
     def page_down(self) -> None:
         self._by_rows(self._page)
-
-    def row_start(self) -> None:
-        self._by_devices(-self.cursor.index)
-
-    def row_end(self) -> None:
-        self._by_devices(1 << 20)
-
-    def first_node(self) -> None:
-        self._to_position(0)
-
-    def last_node(self) -> None:
-        self._to_position(-1)
 
     def jump(self) -> None:
         self.post_message(JumpToRule(self.cursor))
@@ -424,23 +406,19 @@ class GridPane(ScrollView, can_focus=True):
             if places is not None:
                 self.selected = frozenset(places)
 
-    def _extend(self, move: Callable[[], None]) -> None:
+    def _extend(self, *, rows: int = 0, devices: int = 0) -> None:
         anchor = self._anchor or self.cursor
-        move()
+        if rows:
+            self._by_rows(rows)
+        else:
+            self._by_devices(devices)
         self._anchor = anchor
         self._select_to(self.cursor)
 
-    def extend_left(self) -> None:
-        self._extend(self.cursor_left)
-
-    def extend_right(self) -> None:
-        self._extend(self.cursor_right)
-
-    def extend_up(self) -> None:
-        self._extend(self.cursor_up)
-
-    def extend_down(self) -> None:
-        self._extend(self.cursor_down)
+    extend_left = partialmethod(_extend, devices=-1)
+    extend_right = partialmethod(_extend, devices=1)
+    extend_up = partialmethod(_extend, rows=-1)
+    extend_down = partialmethod(_extend, rows=1)
 
     def toggle_select(self) -> None:
         self.selected = self.selected ^ {self.cursor}
@@ -457,20 +435,16 @@ class GridPane(ScrollView, can_focus=True):
 
     # Density, highlight, order
 
-    def zoom_in(self) -> None:
-        self._zoom(-1)
-
-    def zoom_out(self) -> None:
-        self._zoom(1)
-
     def _zoom(self, steps: int) -> None:
         shown = self.drawing.density if self.drawing else "tile"
         position = DENSITIES.index(self.look.density or shown) + steps
         if 0 <= position < len(DENSITIES):
             self.look = replace(self.look, density=DENSITIES[position])
 
+    zoom_in = partialmethod(_zoom, -1)
+    zoom_out = partialmethod(_zoom, 1)
+
     def next_metric(self) -> None:
-        """Colour the heat wall by the next value."""
         metric = METRICS[(METRICS.index(self.look.metric) + 1) % len(METRICS)]
         self.look = replace(self.look, metric=metric)
 
@@ -502,7 +476,6 @@ class GridPane(ScrollView, can_focus=True):
         return ""
 
     def cancel_find(self) -> None:
-        """As it was before."""
         hits, at = self._found_before
         self.look = replace(self.look, hits=hits, at=at)
 
@@ -530,12 +503,6 @@ class GridPane(ScrollView, can_focus=True):
             return NO_HITS
         return find(self.picture.plan, query, observation=self.picture.observation)
 
-    def find_next(self) -> None:
-        self._step_hits(1)
-
-    def find_previous(self) -> None:
-        self._step_hits(-1)
-
     def _step_hits(self, steps: int) -> None:
         look = self.look
         stops = look.hits.stops()
@@ -547,6 +514,9 @@ class GridPane(ScrollView, can_focus=True):
         self.post_message(HitShown())
         self.go_to(stops[at])
         self.notify(f"{look.hits.about}: {at + 1} of {len(stops)}", timeout=2, markup=False)
+
+    find_next = partialmethod(_step_hits, 1)
+    find_previous = partialmethod(_step_hits, -1)
 
     def filter(self) -> None:
         if not self.look.hits.places:
@@ -609,7 +579,6 @@ class GridPane(ScrollView, can_focus=True):
                 self.refresh(region.translate(-self.scroll_offset))
 
     def _at(self, event: events.MouseEvent) -> Place | None:
-        """The device under the mouse."""
         offset = event.get_content_offset(self)
         if self.drawing is None or offset is None or offset.y < self.header_height:
             return None

@@ -114,7 +114,6 @@ class TablePane(ScrollView, can_focus=True):
     # What is shown
 
     def watch_picture(self) -> None:
-        """Rows come, go and change."""
         self.fill()
 
     def watch_table(self) -> None:
@@ -210,7 +209,6 @@ class TablePane(ScrollView, can_focus=True):
 
     @property
     def find_examples(self) -> str:
-        """What can be typed into the filter."""
         return EXAMPLES[self.table]
 
     def begin_find(self) -> str:
@@ -219,7 +217,6 @@ class TablePane(ScrollView, can_focus=True):
         return self._filter_before
 
     def cancel_find(self) -> None:
-        """As it was before."""
         self.find_while_typing(self._filter_before)
 
     def find_while_typing(self, text: str) -> str:
@@ -241,7 +238,6 @@ class TablePane(ScrollView, can_focus=True):
             self.notify(words, severity="warning", markup=False)
 
     def sort(self) -> None:
-        """Sort by the next column."""
         # Who types fast sorts before there is anything to see.
         pen = self._pen_for(self.scrollable_content_region.width or self.screen.size.width)
         columns = [slot.column.name for slot in pen.slots]
@@ -250,7 +246,6 @@ class TablePane(ScrollView, can_focus=True):
         self._sort_by(columns[place % len(columns)])
 
     def reverse(self) -> None:
-        """Reverse the order."""
         self._sort_by(self._looking.sorting.column)
 
     def _sort_by(self, column: str) -> None:
@@ -277,14 +272,12 @@ class TablePane(ScrollView, can_focus=True):
 
     @property
     def target(self) -> Selection:
-        """The row under the cursor."""
         return Selection() if self.picture is None else selected_row(self.picture.plan, self.row)
 
     def _tell(self) -> None:
         self.post_message(SelectionChanged(self.target))
 
     def jump(self) -> None:
-        """Show the row's place in the grid."""
         if self.row is not None:
             self.post_message(RowChosen(self.row))
 
@@ -365,8 +358,7 @@ class TablePane(ScrollView, can_focus=True):
             return
         number = max(0, min(number, len(table.rows) - 1))
         if number != self.cursor:
-            for row in (self.cursor, number):
-                self.refresh(Region(0, row - self.scroll_offset.y + HEADER_HEIGHT, self.size.width, 1))
+            self._refresh_rows(self.cursor, number)
             self.cursor = number
             self._key = key_of(table.rows[number])
             self._tell()
@@ -414,16 +406,20 @@ class TablePane(ScrollView, can_focus=True):
         return number if number < len(self.content.rows) else None
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        before, self._hover = self._hover, self._at(event.get_content_offset(self))
-        if before != self._hover:
-            for row in (before, self._hover):
-                if row is not None:
-                    self.refresh(Region(0, row - self.scroll_offset.y + HEADER_HEIGHT, self.size.width, 1))
+        self._hover_over(self._at(event.get_content_offset(self)))
 
     def on_leave(self) -> None:
-        before, self._hover = self._hover, None
-        if before is not None:
-            self.refresh(Region(0, before - self.scroll_offset.y + HEADER_HEIGHT, self.size.width, 1))
+        self._hover_over(None)
+
+    def _hover_over(self, row: int | None) -> None:
+        before, self._hover = self._hover, row
+        if before != row:
+            self._refresh_rows(before, row)
+
+    def _refresh_rows(self, *rows: int | None) -> None:
+        for row in rows:
+            if row is not None:
+                self.refresh(Region(0, row - self.scroll_offset.y + HEADER_HEIGHT, self.size.width, 1))
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
