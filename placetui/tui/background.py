@@ -1,4 +1,4 @@
-"""Calls that may hang, as on a lost mount, run in daemon threads: leaving the program never waits for them."""
+"""What happens beside the keys: soon, or in daemon threads, so that leaving never waits for a call that hangs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from textual.app import App
+from textual.timer import Timer
 
 Result = TypeVar("Result")
 
@@ -42,6 +45,35 @@ async def in_thread(call: Callable[[], Result], name: str) -> Result:
 
     start_thread(run, name)
     return await future
+
+
+class Timers:
+    """Things to do soon, by name."""
+
+    def __init__(self, app: App[Any]) -> None:
+        self._app = app
+        self._timers: dict[str, Timer] = {}
+
+    def after(self, name: str, seconds: float, call: Callable[[], object], *, again: bool = False) -> None:
+        """Do something soon, once; with `again` so long after the last time it was asked for."""
+        if name in self._timers:
+            if not again:
+                return
+            self._timers[name].stop()
+
+        def due() -> None:
+            # A timer that was stopped may be on its way already.
+            if self._timers.get(name) is timer:
+                del self._timers[name]
+                call()
+
+        timer = self._timers[name] = self._app.set_timer(seconds, due, name=name)
+
+    def stop(self) -> None:
+        """Do none of it."""
+        for timer in self._timers.values():
+            timer.stop()
+        self._timers.clear()
 
 
 class FileWatch:

@@ -36,13 +36,6 @@ class Editor:
     """Edits of one file. The history's text is the truth; sessions follow from it."""
 
     def __init__(self, session: Session, *, write: bool, new: bool = False) -> None:
-        """Start editing.
-
-        Args:
-            session: what is open.
-            write: whether the opened file may be changed.
-            new: whether the text is not in its file yet.
-        """
         self.write = write
         """Whether the opened file may be changed."""
 
@@ -89,7 +82,6 @@ class Editor:
         return attempt(session.document, session.plan, operation, session.plan_request)
 
     def type(self, session: Session, text: str) -> Session:
-        """Take over a text that was typed."""
         splice = difference(self.history.text, text)
         if splice is None:
             return session
@@ -126,7 +118,6 @@ class Editor:
         return Review(text, list(difference_lines(found)), "Ranks that move")
 
     def save(self, session: Session, *, overwrite: Conflict | None = None) -> Saved | Conflict | NotSaved:
-        """Write the opened file."""
         expected = self.stamp if overwrite is None else overwrite.stamp
         result = save(self.path, self.history.text, expected=expected, bom=session.document.bom)
         if isinstance(result, Saved):
@@ -151,9 +142,7 @@ class Editor:
     def take_theirs(self, session: Session, conflict: Conflict) -> Session:
         """Continue with what someone else saved; undo restores this text."""
         theirs = conflict.theirs or ""
-        splice = difference(self.history.text, theirs)
-        if splice is not None:
-            self.history.apply(splice, "reload the file from disk")
+        self._replace(theirs, "reload the file from disk")
         self.history.mark_saved()
         self.stamp = conflict.stamp
         taken = session.with_text(theirs)
@@ -163,9 +152,7 @@ class Editor:
 
     def reread(self, session: Session) -> None:
         """The file was read again, and nothing of ours was unsaved."""
-        splice = difference(self.history.text, session.text)
-        if splice is not None:
-            self.history.apply(splice, "saved elsewhere")
+        self._replace(session.text, "saved elsewhere")
         self.history.mark_saved()
         self.stamp = _stamp_of_text(session)
         self._saved_as = session
@@ -182,10 +169,13 @@ class Editor:
         applied = what_if_applied(session)
         if isinstance(applied, Refusal):
             return applied
-        splice = difference(self.history.text, applied.text)
-        if splice is not None:
-            self.history.apply(splice, "what if")
+        self._replace(applied.text, "what if")
         return applied
+
+    def _replace(self, text: str, label: str) -> None:
+        splice = difference(self.history.text, text)
+        if splice is not None:
+            self.history.apply(splice, label)
 
     def _saved(self, session: Session, result: Saved) -> None:
         self.stamp = result.stamp
@@ -195,9 +185,7 @@ class Editor:
 
     def discard(self, session: Session) -> Session:
         """Discard unsaved changes; undo restores them while the file is open."""
-        splice = difference(self.history.text, self._saved_as.text if self._saved_as else "")
-        if splice is not None:
-            self.history.apply(splice, "discard my changes")
+        self._replace(self._saved_as.text if self._saved_as else "", "discard my changes")
         self._forget()
         return session.with_text(self.history.text)
 
@@ -230,15 +218,12 @@ class Editor:
 
     def restore(self, session: Session, lost: recovery.Unsaved) -> Session:
         """Go on with unsaved work of an earlier run. If the file moved on since, saving will say so."""
-        splice = difference(self.history.text, lost.text)
-        if splice is not None:
-            self.history.apply(splice, "restore unsaved work")
+        self._replace(lost.text, "restore unsaved work")
         self.stamp = FileStamp(lost.base)
         self._kept = lost.text
         return session.with_text(self.history.text)
 
     def is_gone(self) -> bool:
-        """Whether there is no such file any more."""
         return not os.path.lexists(self.path)
 
     def changed_on_disk(self) -> bool:

@@ -66,16 +66,16 @@ class Session:
         Raises:
             DocumentError: it cannot be read.
         """
-        plan_request = replace(plan_request, planner=Planner())
-        document = Document.from_file(file)
-        plan = plan_document(document, plan_request)
-        return cls(file, document, plan, tuple(plan.problems), plan_request, plan_request)
+        return cls._of(file, Document.from_file(file), plan_request)
 
     @classmethod
     def of_text(cls, file: str, text: str, plan_request: PlanRequest) -> Session:
         """A text that is not in its file yet."""
+        return cls._of(file, Document(text, file), plan_request)
+
+    @classmethod
+    def _of(cls, file: str, document: Document, plan_request: PlanRequest) -> Session:
         plan_request = replace(plan_request, planner=Planner())
-        document = Document(text, file)
         plan = plan_document(document, plan_request)
         return cls(file, document, plan, tuple(plan.problems), plan_request, plan_request)
 
@@ -114,27 +114,20 @@ class Session:
 
     def edited(self, edited: Edited) -> Session:
         """After an edit that was tried out."""
-        problems = tuple(edited.plan.problems)
-        return replace(
-            self,
-            document=edited.document,
-            plan=edited.plan,
-            problems=problems,
-            old=False,
-            written=None,
-            pictured=False,
-        )
+        return self._planned(edited.document, edited.plan, self.plan_request)
 
     def _with(self, document: Document, plan_request: PlanRequest) -> Session:
         plan = plan_document(document, plan_request)
-        problems = tuple(plan.problems)
-        if any(problem.blocking for problem in problems) and not self.broken:
-            return replace(self, problems=problems, old=True, written=document, pictured=False)
+        if any(problem.blocking for problem in plan.problems) and not self.broken:
+            return replace(self, problems=tuple(plan.problems), old=True, written=document, pictured=False)
+        return self._planned(document, plan, plan_request)
+
+    def _planned(self, document: Document, plan: Plan, plan_request: PlanRequest) -> Session:
         return replace(
             self,
             document=document,
             plan=plan,
-            problems=problems,
+            problems=tuple(plan.problems),
             plan_request=plan_request,
             old=False,
             written=None,

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import App
-from textual.timer import Timer
 
 from placetui.document.storage import recovery
 from placetui.document.storage.save import Conflict, NotSaved, Saved
@@ -19,7 +18,7 @@ from placetui.grid import clean
 from placetui.placement.edits import Operation, Refusal, WriteRule
 from placetui.placement.topology import Node
 from placetui.tui.actions import FileKind
-from placetui.tui.background import FileWatch, in_thread
+from placetui.tui.background import FileWatch, Timers, in_thread
 from placetui.tui.cluster.requests import flow
 from placetui.tui.editor import Editor
 from placetui.tui.messages import Change
@@ -69,7 +68,7 @@ class Workspace:
         self._layout: Layout | None = None
         """What a what-if has arranged the components as."""
 
-        self._timers: dict[str, Timer] = {}
+        self._timers = Timers(app)
         self._watch: FileWatch | None = None
         self._announced = ""
 
@@ -87,8 +86,7 @@ class Workspace:
         self.settle()
         self.editor.keep()
         self._cancel_planning()
-        for timer in self._timers.values():
-            timer.stop()
+        self._timers.stop()
         if self._watch is not None:
             self._watch.close()
         self._withdraw()
@@ -101,22 +99,11 @@ class Workspace:
     # What is on the screen
 
     def show(self, session: Session, change: Change = "shown") -> None:
-        """Show another session."""
         self.session = session
         if change == "edited":
             self._cancel_planning()
-            self._after("keep", KEEP_AFTER, self.editor.keep)
+            self._timers.after("keep", KEEP_AFTER, self.editor.keep)
         self.changed(change)
-
-    def _after(self, name: str, seconds: float, call: Callable[[], object]) -> None:
-        """Do something soon, once."""
-        if name not in self._timers:
-
-            def due() -> None:
-                del self._timers[name]
-                call()
-
-            self._timers[name] = self.app.set_timer(seconds, due, name=name)
 
     def refuse(self, refusal: Refusal) -> None:
         """Say why something is not done."""
@@ -137,7 +124,6 @@ class Workspace:
             self.show(self.editor.type(self.session, typed), "edited")
 
     def edit(self, operation: Operation) -> None:
-        """Make an edit, or say why not."""
         self.settle()
         result = self.editor.do(self.session, operation)
         if isinstance(result, Refusal):
@@ -149,7 +135,7 @@ class Workspace:
     def type(self, text: str) -> None:
         """The file reads otherwise: the grid follows in a moment."""
         self._typed = text
-        self._after("typing", TYPING_PAUSE, self.settle)
+        self._timers.after("typing", TYPING_PAUSE, self.settle)
 
     def open_rule(self, component: str) -> str | None:
         """Begin to write a component's rule; how it reads now, or None if the file no longer has it."""
@@ -179,18 +165,15 @@ class Workspace:
             self.edit(WriteRule(component, text))
 
     def cancel_rule(self) -> None:
-        """Discard the change of the rule."""
         self.drafting = ""
         self._drafted.set()
         self.show(self._before_draft)
 
     def undo(self) -> None:
-        """Undo the last edit."""
         self.settle()
         self._step(self.editor.undo(self.session), "undone", "nothing to undo")
 
     def redo(self) -> None:
-        """Redo the last undone edit."""
         self.settle()
         self._step(self.editor.redo(self.session), "redone", "nothing to redo")
 
@@ -309,7 +292,6 @@ class Workspace:
         self._watch = FileWatch(file, partial(self.app.call_later, self.file_changed))
 
     def file_changed(self) -> None:
-        """The file on disk is another one."""
         self.app.run_worker(self._look_at_file(), group="file", exclusive=True)
 
     async def _look_at_file(self) -> None:
