@@ -31,7 +31,6 @@ class State:
     """Absolute paths of files that were opened, latest first."""
 
     def opened(self, file: str | os.PathLike[str]) -> State:
-        """The state after opening a file."""
         path = os.path.abspath(file)
         return replace(self, recent=(path, *(one for one in self.recent if one != path))[:MOST_RECENT])
 

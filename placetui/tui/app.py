@@ -158,7 +158,6 @@ class Dashboard(App[int]):
 
     @property
     def session(self) -> Session | None:
-        """What is open."""
         return None if self.main is None else self.main.workspace.session
 
     @property
@@ -212,7 +211,6 @@ class Dashboard(App[int]):
 
     @property
     def context(self) -> Context:
-        """What the availability of actions depends on."""
         main, operations = self.main, self.options.operations
         if main is None:
             return Context("waiting", file="none")
@@ -260,7 +258,6 @@ class Dashboard(App[int]):
                 yield command
 
     def help(self) -> None:
-        """Show all keys."""
         from placetui.tui.dialogs.help import HelpScreen
 
         self.push_screen(HelpScreen(self.options.keys, self.options.ascii))
@@ -278,7 +275,6 @@ class Dashboard(App[int]):
         self.options.remember("theme", self.theme)
 
     def next_theme(self) -> None:
-        """Change to the next theme."""
         names = [theme.name for theme in self._themes] or list(self.available_themes)
         self.theme = names[(names.index(self.theme) + 1) % len(names) if self.theme in names else 0]
         self.notify(f"theme {self.theme}", timeout=2, markup=False)
@@ -304,7 +300,6 @@ class Dashboard(App[int]):
 
     @work
     async def open(self) -> None:
-        """Open another file."""
         from placetui.tui.dialogs.picker import PickerScreen
 
         if not await self.may_leave_file():
@@ -361,13 +356,11 @@ class Dashboard(App[int]):
         return True
 
     def _nothing_opened(self) -> None:
-        """Without anything to show there is nothing to stay for."""
         if self.main is None and not self.is_waiting:
             self.exit(0)
 
     @work
     async def new(self) -> None:
-        """Create a file, with a preview of its grid."""
         from placetui.tui.dialogs.new_file import NewFileScreen
 
         if not await self.may_leave_file():
@@ -381,7 +374,6 @@ class Dashboard(App[int]):
 
     @work
     async def export(self) -> None:
-        """Save the grid as text or SVG."""
         from placetui.tui.dialogs.ask import AskScreen
 
         main = self.main
@@ -395,7 +387,6 @@ class Dashboard(App[int]):
 
     @work
     async def shot(self) -> None:
-        """Save a picture of the whole screen."""
         from placetui.tui.dialogs.ask import AskScreen
         from placetui.tui.shot import stable
 

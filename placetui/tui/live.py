@@ -45,7 +45,6 @@ class LivePicture:
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """Drift, then alerts."""
         return () if self.live is None else (*self.live.drift, *self.live.alerts)
 
     def notices_at(self, node: int, device: int | None) -> list[Notice]:

@@ -30,15 +30,12 @@ class PlayedSource:
         subscriber.status_changed(CONNECTED)
 
     def set_interval(self, seconds: float) -> None:
-        """Only shown."""
         self.interval = seconds
 
     def set_paused(self, paused: bool) -> None:
-        """Only shown."""
         self.paused = paused
 
     def close(self) -> None:
-        """Nothing comes any more."""
         self._subscriber = None
 
     @property
@@ -46,7 +43,6 @@ class PlayedSource:
         return self._subscriber is not None
 
     def show(self, observation: Observation) -> None:
-        """Deliver one observation."""
         if self._subscriber is not None:
             self._subscriber.updated(Update(observation, frozenset()))
 

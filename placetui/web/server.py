@@ -47,7 +47,6 @@ class Tabs(Server):
         super().__init__("placetui", title=self.title)
 
     def app(self, guard: Guard) -> web.Application:
-        """All routes, behind the guard."""
         app = web.Application()
         guard.protect(app)
         app.router.add_get("/", self.handle_index)

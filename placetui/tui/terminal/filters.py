@@ -23,7 +23,6 @@ class SafeFilter(LineFilter):
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """The segments without anything that steers."""
         if all(segment.text.isprintable() for segment in segments):
             return segments
         return [segment if segment.control else Segment(harmless(segment.text), segment.style) for segment in segments]
@@ -64,7 +63,6 @@ class AsciiFilter(LineFilter):
     """Puts a sign of ASCII in the place of every other character, as wide as that was."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """The segments in ASCII."""
         return [Segment(plain_text(text), style, control) for text, style, control in segments]
 
 

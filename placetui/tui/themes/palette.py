@@ -36,7 +36,6 @@ class GridPalette:
         return look
 
     def hue(self, number: int) -> str:
-        """The colour of a hue of components."""
         return self.colors.hue(number)
 
     def _colored(self, style: Style) -> RichStyle:

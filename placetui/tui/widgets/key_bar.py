@@ -90,7 +90,6 @@ class KeyBar(Widget):
         return names[0]
 
     def render(self) -> Text:
-        """The line."""
         key_style = self.get_component_rich_style("key-bar--key", partial=True)
         label_style = self.get_component_rich_style("key-bar--label", partial=True)
         disabled = self.get_component_rich_style("key-bar--disabled", partial=True)

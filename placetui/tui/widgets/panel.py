@@ -87,7 +87,6 @@ class StyledLines(Widget):
         return Strip(segments).crop(0, self.content_size.width).apply_offsets(0, y)
 
     def render(self) -> Text:
-        """The lines."""
         return Text() if self._palette is None else text_of_lines(self._lines, self._palette)
 
 
@@ -96,17 +95,11 @@ class Bar(StyledLines):
 
     palette: reactive[GridPalette | None] = reactive(None, repaint=False)
 
-    def watch_palette(self) -> None:
-        """Colours of another theme."""
-        self.update()
-
-    def on_resize(self) -> None:
-        self.update()
-
     def update(self) -> None:
-        """Draw it."""
         if self.palette is not None and self.size.width:
             self.show(self.lines(), self.palette)
+
+    on_resize = watch_palette = update
 
     def lines(self) -> list[Line]:
         """What it shows; nothing by itself."""
@@ -118,7 +111,6 @@ class Panel(StyledLines):
 
     @property
     def room(self) -> int:
-        """Lines that fit."""
         return self.content_size.height
 
 
@@ -149,7 +141,6 @@ class ListPanel(Panel, can_focus=True):
     """The first entry in view."""
 
     def fill(self, entries: Sequence[Entry], palette: GridPalette) -> None:
-        """Show these entries."""
         self._entries = entries
         self._cursor = max(0, min(self._cursor, len(entries) - 1))
         self._first = min(self._first, self._cursor)
@@ -199,5 +190,4 @@ class ListPanel(Panel, can_focus=True):
     def on_focus(self) -> None:
         self.refresh()
 
-    def on_blur(self) -> None:
-        self.refresh()
+    on_blur = on_focus

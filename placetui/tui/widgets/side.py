@@ -36,16 +36,7 @@ class PlanPanel(ListPanel):
     def on_resize(self) -> None:
         self.call_after_refresh(self.update)  # a new layout that is asked for during one is lost
 
-    def on_show(self) -> None:
-        self.call_after_refresh(self.update)
-
-    def watch_picture(self) -> None:
-        """Something else is open, or live."""
-        self.update()
-
-    def watch_palette(self) -> None:
-        """Colours of another theme."""
-        self.update()
+    on_show = on_resize
 
     def update(self) -> None:
         """Draw what there is for the room there is."""
@@ -55,6 +46,8 @@ class PlanPanel(ListPanel):
         if self._pen is None or self._pen.plan is not picture.plan:
             self._pen = Pen(picture.plan, self._ascii, cell_len)
         self.fill(self.entries(picture, self._pen, width), self.palette)
+
+    watch_picture = watch_palette = update
 
     @property
     def _is_shown(self) -> bool:
@@ -71,9 +64,7 @@ class ComponentsPanel(PlanPanel):
     component: reactive[str | None] = reactive(None, repaint=False, init=False)
     """The highlighted one."""
 
-    def watch_component(self) -> None:
-        """Another one is highlighted."""
-        self.update()
+    watch_component = PlanPanel.update
 
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
         name_border(self, title_of("Components", len(picture.plan.components)))
@@ -88,9 +79,7 @@ class ProblemsPanel(PlanPanel):
 
     launch: reactive[Launch | None] = reactive(None, repaint=False, init=False, always_update=True)
 
-    def watch_launch(self) -> None:
-        """More of its ranks are alive, or it is over."""
-        self.update()
+    watch_launch = PlanPanel.update
 
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
         if self.launch is not None and not picture.notices:
@@ -146,7 +135,6 @@ class HeatPanel(PlanPanel):
         self.update()
 
     def watch_view(self) -> None:
-        """Another part of the wall is in view."""
         if self.id == "map":
             self.update()
 

@@ -81,12 +81,9 @@ class StatusBar(Bar):
 
     status: reactive[TopLine] = reactive(TopLine(), repaint=False)
 
-    def watch_status(self) -> None:
-        """It says something else."""
-        self.update()
+    watch_status = Bar.update
 
     def lines(self) -> list[Line]:
-        """The line."""
         status, width = self.status, self.size.width
         head, tail = self._head(status), self._tail(status)
         mode = (Run(f"   {status.mode}", MUTED),) if status.mode else ()
@@ -116,9 +113,7 @@ class StatusBar(Bar):
         return [(*left, Run(" " * max(0, gap), TEXT), *right)]
 
     def _head(self, status: TopLine) -> list[Run]:
-        if status.ascii:
-            return [Run(" placetui ", Style("text", bold=True, ground="white")), Run("  ", TEXT)]
-        stripes = [Run("▌", Style("component", hue, ground="white")) for hue in STRIPES]
+        stripes = [] if status.ascii else [Run("▌", Style("component", hue, ground="white")) for hue in STRIPES]
         return [*stripes, Run(" placetui ", Style("text", bold=True, ground="white")), Run("  ", TEXT)]
 
     def _tail(self, status: TopLine) -> list[Run]:

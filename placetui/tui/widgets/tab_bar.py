@@ -64,9 +64,7 @@ class TabBar(Bar):
 
     tabs: reactive[Tabs] = reactive(Tabs(), repaint=False)
 
-    def watch_tabs(self) -> None:
-        """They say something else."""
-        self.update()
+    watch_tabs = Bar.update
 
     def _laid_out(self) -> list[_Tab]:
         tabs = list(self._tabs(short=False))
