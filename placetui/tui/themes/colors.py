@@ -28,6 +28,7 @@ FOREGROUNDS = {
 """Variables for text, and what they are for."""
 
 LINES = {
+    "grid-border": "border of panels and cards",
     "grid-warning-border": "border of what has a warning",
     "grid-error-border": "border of what has an error",
 }
@@ -55,6 +56,9 @@ VARIABLES = (*COMPONENTS, *FOREGROUNDS, *LINES, *GROUNDS, *HEAT)
 HINTED = 2.0
 """Contrast of what may be overlooked."""
 
+FRAMED = 1.4
+"""Contrast of a border that frames and says nothing."""
+
 
 def variable_defaults(theme: Theme) -> dict[str, str]:
     """Values for our own variables: those that the theme sets, the others fitted to its colours."""
@@ -74,6 +78,7 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
         "grid-ok": ground.legible(ground.color("success"), READABLE),
         "grid-warning": ground.legible(ground.color("warning"), READABLE),
         "grid-error": ground.legible(ground.color("error"), READABLE),
+        "grid-border": legible(ground.color("border-blurred"), (ground.background,), FRAMED),
         "grid-warning-border": ground.legible(ground.color("warning"), HINTED),
         "grid-error-border": ground.legible(ground.color("error"), HINTED),
         "grid-ground": ground.background,

@@ -64,7 +64,7 @@ def palette_of(variables: Mapping[str, str]) -> Palette:
         tile=solid(of("tile"), ground),
         raised=solid(of("raised"), ground),
         track=solid(of("track"), ground),
-        border=solid(variables["border-blurred"], ground),
+        border=solid(of("border"), ground),
         border_focus=solid(variables["border"], ground),
         white=solid(of("white"), ground),
         text=of("text"),
