@@ -152,7 +152,7 @@ async def test_action_seek(desk: Desk, world: World) -> None:
         assert seat.observation == replace(pictures[6], source="replay")
     async with desk.open("collocated", live=True) as seat:
         await seat.press("T")
-        assert "nothing is replayed" in seat.toasts[-1]
+        assert "no recording is open" in seat.toasts[-1]
 
 
 async def test_a_recording_that_was_cut_off_says_so_where_it_stands(desk: Desk, world: World) -> None:
