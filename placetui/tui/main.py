@@ -668,7 +668,9 @@ class MainScreen(Screen[None]):
 
     @on(RuleDone)
     def _rule_done(self) -> None:
-        if self.workspace.drafting:
+        if self.workspace.drafting and (refusal := self.workspace.rejected_rule()):
+            self.workspace.refuse(refusal)
+        elif self.workspace.drafting:
             self.workspace.finish_rule()
 
     @on(RuleCancelled)

@@ -156,13 +156,21 @@ class Workspace:
             self.show(result)
         return result
 
+    def rejected_rule(self) -> Refusal | None:
+        """Why the rule that was typed cannot be applied: it stays open to be corrected."""
+        result = self.draft_rule(self._draft) if self._draft_differs else None
+        return result if isinstance(result, Refusal) else None
+
     def finish_rule(self) -> None:
         """Make the rule that was written an edit."""
-        component, text = self.drafting, self._draft
-        before = self._before_draft.plan.components[component].rule.text.strip()
+        component, text, differs = self.drafting, self._draft, self._draft_differs
         self.cancel_rule()
-        if text.strip() != before:
+        if differs:
             self.edit(WriteRule(component, text))
+
+    @property
+    def _draft_differs(self) -> bool:
+        return self._draft.strip() != self._before_draft.plan.components[self.drafting].rule.text.strip()
 
     def cancel_rule(self) -> None:
         self.drafting = ""

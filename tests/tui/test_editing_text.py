@@ -69,7 +69,7 @@ async def test_escape_brings_the_rule_and_the_grid_back(desk: Desk) -> None:
         assert "edited" not in seat.status
 
 
-async def test_a_rule_that_is_not_understood_is_refused(desk: Desk) -> None:
+async def test_a_rule_that_is_not_understood_is_refused_and_stays_to_be_corrected(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press("e")
         seat.main.query_one("#rule", Input).value = "0-99"
@@ -77,8 +77,10 @@ async def test_a_rule_that_is_not_understood_is_refused(desk: Desk) -> None:
         assert seat.main.query_one("#rule-says").has_class("-wrong")
         assert size(seat, "actor") == 4
         await seat.press("enter")
-        await seat.sees("Not possible")
+        await seat.sees("Not possible", "0-99")
         assert text(seat) == PLAN
+        await seat.press("backspace", "enter")
+        await seat.until(lambda: text(seat) == PLAN.replace("0-3", "0-9"))
 
 
 async def test_what_is_only_tried_is_taken_before_something_else_is_done(desk: Desk) -> None:
