@@ -5,6 +5,9 @@ PY = $(VENV)/bin/python
 # Touched after a complete installation only, so an interrupted one is taken up again.
 READY = $(VENV)/.ready
 
+# Tests of clusters and of the dashboard often wait: one process more than there are cores keeps those busy.
+JOBS = $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 7 ? n + 1 : 8)))
+
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -e 's/:.*## /|/' | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
@@ -21,7 +24,7 @@ types: $(READY) ## mypy --strict on package and tests
 	$(PY) -m mypy --strict
 
 pytest: $(READY) ## the tests that are not slow, among them the import contract
-	$(PY) -m pytest -m "not slow and not soak" -n auto --maxprocesses=8 --dist loadfile --no-loadscope-reorder
+	$(PY) -m pytest -m "not slow and not soak" -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test-slow: $(READY) ## the slow tests (pytest's 5 says that there are none: fine)
 	$(PY) -m pytest -m "slow and not soak" -n 2 --dist loadfile --no-loadscope-reorder || test $$? -eq 5

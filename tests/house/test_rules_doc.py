@@ -77,6 +77,7 @@ FORWARDERS = frozenset(
         ("misreadings.py", "rule"),
         ("values.py", "rule"),
         # Not an id: what the dashboard shows of an edit that is refused.
+        ("main.py", "refusal"),
         ("workspace.py", "result"),
         ("workspace.py", "Refusal(result.message, result.hint)"),
     }

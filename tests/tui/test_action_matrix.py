@@ -136,7 +136,7 @@ async def test_a_rank_of_the_table_is_meant_and_not_the_one_of_the_hidden_grid(
         await seat.find("actor state:dead")
         await seat.press(key)
         await seat.until(lambda: seat.shows(ConfirmScreen))
-        await seat.sees(f"{what} actor:9", "Type actor:9 and press enter")
+        await seat.sees(f"{what.title()} actor:9", "Type actor:9 and press enter")
         await seat.press("y", "enter")
         assert not operations.begun, "a letter does nothing"
         await seat.press("backspace")

@@ -236,12 +236,12 @@ async def test_jobs_are_never_markup(desk: Desk) -> None:
         operations.replies["ps"] = {"address": ADDRESS, "jobs": [{**job, "state": "[/]worse"}]}
         await seat.sees("[/]worse")
         await seat.press("s")
-        await seat.sees("─ stop job[red] ─")
+        await seat.sees("─ Stop job[red] ─")
         await seat.press("escape")
         seat.app.cluster.job = "job[red]"
         await seat.find("path[/]x 2")
         await seat.press("F")
-        await seat.sees("─ log of path[/]x:2 ─")
+        await seat.sees("─ Log of path[/]x:2 ─")
 
 
 async def test_a_strange_file_in_ascii(desk: Desk) -> None:
