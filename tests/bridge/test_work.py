@@ -90,7 +90,7 @@ def test_closing_waits_until_all_is_undone(bridge: Bridge, tmp_path: Path) -> No
     told.get(timeout=20)
     begun = time.monotonic()
     bridge.close()
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 20
     assert (tmp_path / "undone").exists()
 
 

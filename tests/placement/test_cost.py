@@ -213,7 +213,7 @@ def test_one_changed_rule_costs_one_component() -> None:
 def test_a_thousand_nodes_within_budget() -> None:
     before = time.process_time()
     plan = plan_of(1024, actor="all", rollout="all", env="0-8191")
-    assert time.process_time() - before < 1.5
+    assert time.process_time() - before < 15
     assert sum(component.world_size for component in plan.components.values()) == 24_576
     last = plan.components["env"].placements[-1]
     assert (last.rank, last.cluster_node_rank, last.local_rank, last.visible_accelerators) == (8191, 1023, 7, ["7"])

@@ -219,14 +219,14 @@ NINES = "9" * 5000
 def test_absurd_texts_are_refused_at_once(text: str, total: int | None) -> None:
     before = time.process_time()
     refused(text, total)
-    assert time.process_time() - before < 1
+    assert time.process_time() - before < 10  # a cost that grows with the square would take minutes
 
 
 @pytest.mark.parametrize("piece", ["0-65535,", "0,", "65535,0,"])
 def test_many_pieces_cost_what_they_are_long(piece: str) -> None:
     before = time.process_time()
     assert parse_node_ranks(piece * 50_000, range(65_536))[-1] <= 65_535
-    assert time.process_time() - before < 2
+    assert time.process_time() - before < 10
 
 
 @given(st.text(" 0123456789-,:alLx+_", max_size=30), st.one_of(st.none(), st.integers(0, 20)))

@@ -57,7 +57,7 @@ def test_a_call_is_given_up_after_an_outage() -> None:
     begun = time.monotonic()
     with pytest.raises(Unreachable):
         head_that_answers(*[Unreachable("no")] * 1000, outage=0.1).get(b"n", b"k")
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 20
 
 
 def test_what_is_wrong_for_good_is_said_at_once() -> None:

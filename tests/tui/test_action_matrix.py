@@ -102,13 +102,8 @@ async def back_to(seat: Seat, view: View) -> None:
     assert seat.main.view == view
 
 
-QUICK = ("grid", "ranks")
-"""Views whose actions are done with every change; the others take their time."""
-
-
-@pytest.mark.parametrize(
-    "view", [view if view in QUICK else pytest.param(view, marks=pytest.mark.slow) for view in MAIN]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("view", MAIN)
 async def test_each_action_of_a_view_can_be_done(desk: Desk, world: World, view: View) -> None:
     operations = PretendedOperations()
     operations.replies = {kind: {} for kind in ("ps", "logs", "call", "job")}

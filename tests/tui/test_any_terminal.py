@@ -14,6 +14,8 @@ from placetui.tui.app import Choice
 from placetui.tui.dialogs.what_if import WhatIfScreen
 from tests.tui.pretend import ADDRESS, PretendedOperations
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 

@@ -224,7 +224,7 @@ def test_a_child_that_hangs_does_not_keep_the_program() -> None:
         desk.press("q")
         start = time.monotonic()
         assert desk.ends() == 0
-        assert time.monotonic() - start < 8
+        assert time.monotonic() - start < 30
         desk.is_clean()
         desk.until(lambda: is_gone(child), "the child ended")
 

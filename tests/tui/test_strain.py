@@ -45,6 +45,7 @@ cluster:
     rollout: 0-32767:0-16383
 """
 
+pytestmark = pytest.mark.slow
 needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads its memory in /proc")
 
 
@@ -62,7 +63,7 @@ def monkey(seed: int, folder: Path) -> Monkey:
     ("seed", "events"),
     [
         (1, 60),
-        pytest.param(2, 300, marks=pytest.mark.slow),
+        (2, 300),
         *(pytest.param(seed, 1_000, marks=pytest.mark.soak) for seed in range(10, 20)),
     ],
 )
@@ -154,9 +155,7 @@ def test_edit_undo_save_again_and_again(folder: Path, cycles: int) -> None:
 
 
 @needs_proc
-@pytest.mark.parametrize(
-    "seconds", [pytest.param(15, marks=pytest.mark.slow), pytest.param(600, marks=pytest.mark.soak)]
-)
+@pytest.mark.parametrize("seconds", [15, pytest.param(600, marks=pytest.mark.soak)])
 def test_four_thousand_nodes_live(folder: Path, seconds: int, record_property: Any) -> None:
     """Memory stays flat, and the dashboard needs a fraction of a core however long it runs."""
     plan_request = PlanRequest(nodes=(Node(8),) * 4096)
