@@ -110,6 +110,7 @@ def test_what_fails_during_an_outage_is_rolled_back_after_it(
     lasting.assert_clean()
 
 
+@pytest.mark.soak
 def test_a_launch_goes_on_after_a_minute(lasting: TestCluster, write: Write, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     file = write("actor: 0-1", more="placetui:\n  launch: {actor: {worker: 'slow:Worker'}}\n")

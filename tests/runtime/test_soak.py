@@ -32,7 +32,8 @@ WARM = 3
 """Rounds after which nothing may grow any more: until then Ray and Python load what they need."""
 
 
-@pytest.mark.parametrize("rounds", [pytest.param(10, marks=pytest.mark.slow), pytest.param(50, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("rounds", [10, 50])
 def test_launches_and_stops_leave_nothing_behind(
     one_node: TestCluster, write: Write, tmp_path: Path, rounds: int
 ) -> None:

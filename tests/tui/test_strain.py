@@ -63,7 +63,7 @@ def monkey(seed: int, folder: Path) -> Monkey:
     ("seed", "events"),
     [
         (1, 60),
-        (2, 300),
+        pytest.param(2, 300, marks=pytest.mark.soak),
         *(pytest.param(seed, 1_000, marks=pytest.mark.soak) for seed in range(10, 20)),
     ],
 )
