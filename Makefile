@@ -27,9 +27,9 @@ pytest: $(READY) ## the tests that are not slow, among them the import contract
 	$(PY) -m pytest -m "not slow and not soak" -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test-slow: $(READY) ## the slow tests (pytest's 5 says that there are none: fine)
-	$(PY) -m pytest -m "slow and not soak" -n $(JOBS) --dist loadfile --no-loadscope-reorder || test $$? -eq 5
+	$(PY) -m pytest -m "slow and not soak" -n 2 --dist loadfile --no-loadscope-reorder || test $$? -eq 5
 
-soak: $(READY) ## what only many rounds show: for hours with time, not for every change
+soak: $(READY) ## long outages, lost nodes, strain of many rounds and all pictures: before a release
 	$(PY) -m pytest -m soak
 
 check: lint types ## lint, types and the import contract: the quick half of make test

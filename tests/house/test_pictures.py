@@ -15,6 +15,7 @@ UPDATE = bool(os.environ.get("PLACETUI_UPDATE_GOLDENS"))
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_pictures_are_what_the_program_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     drawn = runpy.run_path(str(ROOT / "docs" / "pictures.py"))["pictures"]()

@@ -30,6 +30,7 @@ def gigabytes(seen: Observation) -> list[float | None]:
     return [one.memory_used and one.memory_used / GIB for one in seen.nodes[0].devices]
 
 
+@pytest.mark.soak
 def test_gpus_are_those_of_the_list_and_a_head_that_dies_is_found_again(driver: StandIn, tmp_path: Path) -> None:
     port = free_port()
     with watching(tmp_path, f"{own_address()}:{port}") as watcher:

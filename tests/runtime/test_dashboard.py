@@ -47,6 +47,7 @@ def is_alive(desk: Terminal) -> bool:
     return re.search(r"\balive\b.*\d\d", desk.text) is not None
 
 
+@pytest.mark.soak
 def test_a_job_on_an_embedded_cluster_from_launch_to_leaving(write: Callable[..., Path]) -> None:
     file = write("actor: 0-1", name="two.yaml", more=TOPOLOGY)
     with terminal(str(file), "--address", "local", "--write") as desk:
@@ -105,6 +106,7 @@ def test_a_head_that_is_gone_is_said_and_editing_goes_on(
         desk.is_clean()
 
 
+@pytest.mark.soak
 def test_a_head_that_is_killed_and_started_anew(write: Callable[..., Path]) -> None:
     """The picture stays, and the file can be edited; then all is as before, at the same address."""
     file = write("actor: 0-1", name="two.yaml")

@@ -135,6 +135,7 @@ def test_kill_of_the_dashboard(one_node: TestCluster, job: Job, step: str) -> No
     one_node.assert_clean()
 
 
+@pytest.mark.soak
 def test_kill_of_its_child(one_node: TestCluster, job: Job) -> None:
     """The dashboard says so, goes on with another one, and lists what is left, where it can be stopped."""
     with one_node.head() as head, dashboard(one_node, job) as desk:

@@ -91,6 +91,7 @@ def end_of(process: subprocess.Popen[str], seconds: float = 30.0) -> tuple[int, 
     return process.returncode, err
 
 
+@pytest.mark.soak
 def test_a_node_that_is_lost_under_a_job(two_nodes: TestCluster, write: Write) -> None:
     """Also for ranks that Ray may start again as often as it likes: there is no place for them."""
     launch = "placetui:\n  launch: {rollout: {max_restarts: -1}}\n"

@@ -138,6 +138,7 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.soak
 def test_a_node_that_is_taken_away_is_draining_while_something_runs_on_it(tmp_path: Path) -> None:
     labels = [{"RLINF_NODE_RANK": str(rank)} for rank in range(2)]
     with running_cluster([node(2, labels=one) for one in labels]) as cluster:

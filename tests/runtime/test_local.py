@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow]
 Write = Callable[..., Path]
 
 
+@pytest.mark.soak
 def test_it_lives_as_long_as_the_command(nowhere: TestCluster, write: Write) -> None:
     topology = "placetui:\n  topology: {nodes: 2, gpus_per_node: 1}\n"
     file = write("actor,rollout: 0-1", nodes=2, more=topology)

@@ -27,6 +27,7 @@ class Worker:
 """
 
 
+@pytest.mark.soak
 def test_ranks_in_the_environment_hidden_gpus_and_restarts(
     start_cluster: Callable[..., TestCluster], write: Callable[..., Path], tmp_path: Path
 ) -> None:

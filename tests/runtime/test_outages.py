@@ -60,6 +60,7 @@ def lasting(redis: str) -> Iterator[TestCluster]:
         yield cluster
 
 
+@pytest.mark.soak
 def test_a_launch_goes_on_after_an_outage_at_each_of_its_steps(
     lasting: TestCluster, write: Write, tmp_path: Path
 ) -> None:

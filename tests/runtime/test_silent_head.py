@@ -49,6 +49,7 @@ def statuses_since(watcher: Watcher, count: int) -> list[str]:
     return [status.link for status in watcher.statuses[count:]]
 
 
+@pytest.mark.soak
 def test_a_silent_head_is_waited_for(cluster: TestCluster, tmp_path: Path) -> None:
     with watching(tmp_path, cluster.address) as watcher:
         watcher.until(sampled)

@@ -124,6 +124,7 @@ def test_a_plan_that_leaves_out_gpus_gets_the_planned_ones(one_node: TestCluster
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_planned_gpus_that_others_hold(one_node: TestCluster, write: Write) -> None:
     assert one_node.up(write("actor: 0-1", name="other.yaml")).code == 0
     file = write("rollout: 1-2")
@@ -280,6 +281,7 @@ def test_from_any_namespace_and_without_a_trace(one_node: TestCluster, write: Wr
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_two_jobs_that_want_the_same_gpus_at_once(one_node: TestCluster, write: Write) -> None:
     """Both may see them free; the one that comes second waits, says for what, and leaves nothing."""
     files = [write("actor: 0-3", name=f"{name}.yaml") for name in ("first", "second")]
