@@ -109,25 +109,25 @@ async def grid(nodes: int) -> Row:
         found["mount"] = (time.process_time() - before) * 1e3, CountingDriver.sent
         main = app.main
         assert main is not None
-        main.show_observation(first)
+        main.observe(first)
         await painted(app)
 
         async def all_changed(turn: int) -> None:
-            main.show_observation(second if turn % 2 == 0 else first)
+            main.observe(second if turn % 2 == 0 else first)
 
         async def one_changed(turn: int) -> None:
-            main.show_observation(one if turn % 2 == 0 else second)
+            main.observe(one if turn % 2 == 0 else second)
 
         found["refresh"] = await measure(app, all_changed)
-        main.show_observation(second)
+        main.observe(second)
         await painted(app)
         found["one cell"] = await measure(app, one_changed)
-        found["cursor"] = await measure(app, lambda turn: main.grid._step_devices(1 if turn % 2 == 0 else -1))
+        found["cursor"] = await measure(app, lambda turn: main.grid._by_devices(1 if turn % 2 == 0 else -1))
         found["scroll"] = await measure(app, lambda turn: main.grid.scroll_relative(y=1, animate=False))
-        found["page"] = await measure(app, lambda turn: main.grid._step_rows(5))
+        found["page"] = await measure(app, lambda turn: main.grid._by_rows(5))
 
         async def zoom(turn: int) -> None:
-            main._zoom(1 if turn % 2 == 0 else -1)
+            main.grid._zoom(1 if turn % 2 == 0 else -1)
 
         found["zoom"] = await measure(app, zoom)
     return found
