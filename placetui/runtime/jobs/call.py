@@ -30,19 +30,25 @@ def call(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
 def _call(head: Head, job: JobStatus, body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
     component, given = str(body["component"]), body.get("args") or []
     args, kwargs = ([], given) if isinstance(given, Mapping) else (given, {})
-    results: dict[str, Any] = {}
-    failed: dict[str, str] = {}
+    results: dict[int, Any] = {}
+    failed: dict[int, str] = {}
     with driver(head, head.nodes()) as ray:
         pending = _group(ray, job, component).begin("answer", str(body["method"]), list(args), dict(kwargs))
         for rank, outcome in pending.as_completed(float(body.get("patience") or head.policy.answer), work.check):
             if isinstance(outcome, RankFailure):
                 outcome = {"error": outcome.reason, "traceback": list(outcome.traceback)}
             if "error" in outcome:
-                failed[str(rank)] = str(outcome["error"])
+                failed[rank] = str(outcome["error"])
             else:
-                results[str(rank)] = outcome["value"]
+                results[rank] = outcome["value"]
             work.report(step="result", component=component, rank=rank, **outcome)
-        return {"address": head.address, "results": results, "failed": failed, "waiting": pending.waiting}
+        answers = {"results": _by_rank(results), "failed": _by_rank(failed), "waiting": pending.waiting}
+        return {"address": head.address, **answers}
+
+
+def _by_rank(found: Mapping[int, Any]) -> dict[str, Any]:
+    """As JSON has it, in the order of ranks: answers come in any order."""
+    return {str(rank): found[rank] for rank in sorted(found)}
 
 
 def _group(ray: Any, job: JobStatus, component: str) -> RankGroup:
