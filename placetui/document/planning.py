@@ -33,6 +33,9 @@ class PlanRequest:
     mode: str | None = None
     overrides: tuple[Override, ...] = ()
     isolate_accelerator: bool = True
+    letters: Mapping[str, str] = field(default_factory=dict)
+    """Role of components → the letter that the user has set for it."""
+
     planner: Planner | None = field(default=None, compare=False)
     """Keeps what did not change from one plan to the next; without it nothing is kept."""
 
@@ -67,7 +70,8 @@ def plan_document(document: Document, request: PlanRequest = DEFAULT_REQUEST) ->
     found += misreadings(document, framework_of(plan).texts)
     if composition is not None and composition.reason and any(_misses_a_key(problem) for problem in found):
         found.append(document.place(_hydra_defaults(composition.reason)))
-    return replace(plan, problems=sorted(found, key=lambda problem: (problem.line or 0, problem.column or 0)))
+    found.sort(key=lambda problem: (problem.line or 0, problem.column or 0))
+    return replace(plan, problems=found, letters=request.letters)
 
 
 def named_files(source: str, reader: Reader, paths: Iterable[Path]) -> dict[Path, Mapping[str, Any]]:

@@ -108,7 +108,7 @@ class _Query:
     def __init__(self, plan: Plan, observation: Observation | None) -> None:
         self.sets = DeviceSets(plan)
         self._observation = observation
-        self._names = Names(plan, component_letters(plan.components))
+        self._names = Names(plan, component_letters(plan))
 
     def read(self, text: str) -> list[_Condition]:
         """The conditions of a query that is not blank."""

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from string import ascii_uppercase, digits
 from typing import Literal, TypeAlias, get_args
 from zlib import crc32
+
+from placetui.placement.plan import Plan
 
 ComponentRole: TypeAlias = Literal["actor", "rollout", "reward", "critic", "ref", "env", "inference", "agent"]
 """Part that a component has in training, in the order of the hues of a theme."""
@@ -38,7 +40,6 @@ _ALIASES: dict[str, ComponentRole] = {
 
 _WORD = re.compile(r"[a-z]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_ROLE_LETTERS = frozenset(_LETTERS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +82,33 @@ def _words(name: str) -> list[str]:
     return [word if word in _ALIASES else word.removesuffix("s") for word in found]
 
 
-def component_marks(names: Iterable[str]) -> dict[str, Mark]:
-    """A mark for each name, in the order of the names."""
-    order = list(names)
+def role_letters(chosen: Mapping[str, str]) -> dict[ComponentRole, str]:
+    """The letter of each role, in every file: the user's, else ours, else the first free one of its name."""
+    letters, given = _Letters(), set(chosen.values())
+    found = {role: chosen.get(role, ours) for role, ours in _LETTERS.items() if role in chosen or ours not in given}
+    for letter in found.values():
+        letters.take(letter)
+    return {role: found.get(role) or letters.free_for(role, frozenset(_LETTERS.values())) for role in ROLES}
+
+
+def component_marks(names: Iterable[str], chosen: Mapping[str, str] | None = None) -> dict[str, Mark]:
+    """A mark for each name, in the order of the names; `chosen` are the letters of roles that the user has set."""
+    order, by_role = list(names), role_letters(chosen or {})
     roles = {name: role_of(name) for name in order}
     # A component with the plain name of a role gets its letter.
     by_right = sorted(order, key=lambda name: (name != roles[name], not _letters(name), len(name), name))
     owners = {role: name for name in reversed(by_right) if (role := roles[name]) is not None}
     letters, uses = _Letters(), Counter(map(ROLES.index, owners))
+    reserved = frozenset(by_role.values())
     found: dict[str, Mark] = {}
     for role, name in owners.items():
-        found[name] = Mark(name, letters.take(_LETTERS[role]), role, ROLES.index(role))
+        found[name] = Mark(name, letters.take(by_role[role]), role, ROLES.index(role))
     for name in by_right:
         role = roles[name]
         if name in found:
             continue
         hue = _free_hue(name, uses) if role is None else ROLES.index(role)
-        letter = letters.free_for(name, avoid=frozenset() if role is None else _ROLE_LETTERS)
+        letter = letters.free_for(name, avoid=frozenset() if role is None else reserved)
         found[name] = Mark(name, letter, role, hue, uses[hue] > 0)
         uses[hue] += 1
     return {name: found[name] for name in order}
@@ -110,9 +121,9 @@ def _free_hue(name: str, uses: Counter[int]) -> int:
     return min(wanted, key=lambda hue: uses[hue])
 
 
-def component_letters(names: Iterable[str]) -> dict[str, str]:
-    """The letter of each name."""
-    return {name: mark.letter for name, mark in component_marks(names).items()}
+def component_letters(plan: Plan) -> dict[str, str]:
+    """The letter of each component."""
+    return {name: mark.letter for name, mark in component_marks(plan.components, plan.letters).items()}
 
 
 def _letters(name: str) -> list[str]:

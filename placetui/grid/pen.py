@@ -58,7 +58,7 @@ class Pen:
     @cached_property
     def marks(self) -> dict[str, Mark]:
         """Letter and hue of each component, in the order of the file."""
-        return component_marks(self.plan.components)
+        return component_marks(self.plan.components, self.plan.letters)
 
     @cached_property
     def by_number(self) -> tuple[Mark, ...]:

@@ -246,8 +246,11 @@ class Plan:
     not_launched: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By script of the framework, components that are planned and that it does not start."""
 
+    letters: Mapping[str, str] = field(default_factory=dict)
+    """Letters that the user has set for roles of components, for drawing."""
+
     def __post_init__(self) -> None:
-        for name in ("components", "launch", "memory", "not_launched"):
+        for name in ("components", "launch", "memory", "not_launched", "letters"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     @property

@@ -22,7 +22,8 @@ from placetui.placement.wording import listing
 from placetui.placement.yaml_text import written
 from placetui.settings.keys import read_key, same_key
 
-_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
+_LOOK = re.compile(r"(?=.)([A-Za-z]?) *(#[0-9A-Fa-f]{6})?")
+"""A letter, a colour, or both."""
 
 LEAST_INTERVAL = 0.1
 MOST_INTERVAL = 3600.0
@@ -59,10 +60,18 @@ class AppSettings:
     """Threshold → the value from which a GPU raises an alert; a threshold that is left out raises none."""
 
     roles: Mapping[str, str] = field(default_factory=dict)
-    """Role of components → its colour in every theme, as `#rrggbb`."""
+    """Role of components → its letter, its colour in every theme as `#rrggbb`, or both: `T #74b6fe`."""
 
     motion: bool = True
     """Whether changes are highlighted briefly."""
+
+    @property
+    def role_letters(self) -> dict[str, str]:
+        return {role: look[0] for role, look in self.roles.items() if not look.startswith("#")}
+
+    @property
+    def role_colors(self) -> dict[str, str]:
+        return {role: look[-7:] for role, look in self.roles.items() if "#" in look}
 
 
 class _Wrong(Exception):
@@ -141,18 +150,25 @@ def _alerts(value: Any) -> dict[str, float]:
 
 
 def _roles(value: Any) -> dict[str, str]:
-    hint = 'write for example `roles: {actor: "#74b6fe"}`'
+    hint = 'write for example `roles: {actor: "#74b6fe", rollout: L, reward: "P #d066b7"}`'
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise _Wrong("is not a mapping of roles to colours", hint)
-    for role, color in value.items():
+        raise _Wrong("is not a mapping of roles to letters and colours", hint)
+    found: dict[str, str] = {}
+    holders: dict[str, str] = {}
+    for role, look in value.items():
         if role not in ROLES:
             meant = _meant(str(role), ROLES) or f"the roles are {listing(ROLES)}"
             raise _Wrong(f"has no role `{shorten(str(role))}`", meant)
-        if not isinstance(color, str) or not _COLOR.fullmatch(color):
-            raise _Wrong(f"has no colour for `{role}`", f"put it in quotes: {hint}")
-    return {str(role): str(color).lower() for role, color in value.items()}
+        match = _LOOK.fullmatch(look.strip()) if isinstance(look, str) else None
+        if match is None:
+            raise _Wrong(f"has no letter or colour for `{role}`", f"put colours in quotes: {hint}")
+        letter, color = match[1].upper(), (match[2] or "").lower()
+        if letter and holders.setdefault(letter, role) != role:
+            raise _Wrong(f"has the letter `{letter}` for `{holders[letter]}` and `{role}`", "choose another letter")
+        found[role] = f"{letter} {color}".strip()
+    return found
 
 
 OPTIONS = (
@@ -195,7 +211,10 @@ OPTIONS = (
     ),
     Option(
         "roles",
-        (f"Colours of components by role, in every theme: {', '.join(ROLES[:4])},", f"{', '.join(ROLES[4:])}."),
+        (
+            "Letters and colours of components by role, in every theme. The roles are",
+            f"{listing(ROLES, len(ROLES))}.",
+        ),
         _roles,
     ),
 )

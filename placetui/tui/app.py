@@ -266,7 +266,7 @@ class Dashboard(App[int]):
 
     @property
     def palette(self) -> GridPalette:
-        own = {f"component-{role}": color for role, color in self.options.roles.items()}
+        own = {f"component-{role}": color for role, color in self.options.role_colors.items()}
         return GridPalette({**self.theme_variables, **own}, color=self.options.color)
 
     def _theme_changed(self) -> None:
@@ -365,7 +365,7 @@ class Dashboard(App[int]):
 
         if not await self.may_leave_file():
             return
-        wanted = await self.push_screen_wait(NewFileScreen(self.options.new, self.options.ascii))
+        wanted = await self.push_screen_wait(NewFileScreen(self.options.new, self.options.ascii, self._request.letters))
         if wanted is None:
             self._nothing_opened()
             return

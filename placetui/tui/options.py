@@ -37,7 +37,7 @@ class Options:
     density: Density | None = None
     """None: the most detailed one at which all nodes fit."""
 
-    roles: Mapping[str, str] = field(default_factory=dict)
+    role_colors: Mapping[str, str] = field(default_factory=dict)
     """Role of components → its colour in every theme."""
 
     ascii: bool = False

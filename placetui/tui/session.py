@@ -80,15 +80,15 @@ class Session:
         return cls(file, document, plan, tuple(plan.problems), plan_request, plan_request)
 
     @classmethod
-    def of_observation(cls, observation: Observation) -> Session:
+    def of_observation(cls, observation: Observation, letters: Mapping[str, str]) -> Session:
         """The cluster as it is, without a file."""
-        session = cls.of_text(PICTURE, _picture_text(observation), DEFAULT_REQUEST)
+        session = cls.of_text(PICTURE, _picture_text(observation), PlanRequest(letters=letters))
         return replace(session, pictured=True)
 
     def followed(self, observation: Observation) -> Session:
         """The cluster as it is now; the same session if nothing changed."""
         text = _picture_text(observation)
-        return self if text == self.text else Session.of_observation(observation)
+        return self if text == self.text else Session.of_observation(observation, self.asked.letters)
 
     def reread(self) -> Session:
         """The file as it is now; what is broken keeps the last good plan."""

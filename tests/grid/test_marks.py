@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from string import ascii_uppercase
 from time import process_time
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placetui.grid import HUES, component_marks
-from placetui.grid.marks import ROLES, role_of
+from placetui.grid.marks import ROLES, role_letters, role_of
 
 
 def letters(*names: str) -> str:
@@ -49,6 +50,22 @@ def test_every_role_has_a_letter_and_a_hue_of_its_own() -> None:
     assert [mark.hue for mark in marks.values()] == list(range(HUES))
     assert letters("actor", "rollout", "reward", "critic", "ref", "env", "inference", "agent") == "A R W C F E I G"
     assert not any(mark.second for mark in marks.values())
+
+
+def test_letters_of_roles_can_be_set_and_a_role_that_loses_its_letter_has_the_same_in_every_file() -> None:
+    chosen = {"actor": "R", "reward": "Q"}
+    marks = component_marks(["trainer", "rollout", "judge", "critic", "queue"], chosen)
+    assert [mark.letter for mark in marks.values()] == ["R", "O", "Q", "C", "U"]
+    assert component_marks(["rollout"], chosen)["rollout"].letter == "O"
+    assert marks["trainer"].hue == 0
+
+
+@given(st.dictionaries(st.sampled_from(ROLES), st.sampled_from(ascii_uppercase)))
+def test_whatever_is_set_each_role_has_a_letter_of_its_own(chosen: dict[str, str]) -> None:
+    chosen = {role: letter for letter, role in {letter: role for role, letter in chosen.items()}.items()}
+    found = role_letters(chosen)
+    assert len(set(found.values())) == len(ROLES)
+    assert found.items() >= chosen.items()
 
 
 def test_a_second_of_one_role_keeps_the_hue_takes_another_letter_and_is_underlined() -> None:

@@ -13,6 +13,7 @@ from placetui.placement.problems import Problem
 from placetui.settings.config_file import OPTIONS, THRESHOLDS, AppSettings, commented, read_settings
 from placetui.settings.keys import NAMED, SIGNS, read_key
 
+ROLES_HINT = 'write for example `roles: {actor: "#74b6fe", rollout: L, reward: "P #d066b7"}`'
 ACTIONS = ("quit", "find", "zoom_in", "help")
 
 
@@ -42,7 +43,7 @@ def test_every_option_can_be_set(tmp_path: Path) -> None:
         tmp_path,
         "theme: nord\ndensity: heat\nascii: true\nmotion: false\nmouse: false\ninterval: 2.5\n"
         "alerts: {memory_above: 95, load_below: 5.5, temperature_above: false}\n"
-        'roles: {actor: "#FF0000"}\n'
+        'roles: {actor: "#FF0000", rollout: l, reward: "P #00FF00"}\n'
         'keys:\n  quit: [q, ctrl+q]\n  find: "?"\n  zoom_in: 3\n  help: ","\n',
     )
     assert problems == []
@@ -50,8 +51,19 @@ def test_every_option_can_be_set(tmp_path: Path) -> None:
     names = {"theme", "density", "ascii", "motion", "mouse", "interval", "alerts", "roles", "keys"}
     alerts = {"memory_above": 95.0, "load_below": 5.5}
     assert settings == AppSettings(
-        "nord", "heat", True, False, 2.5, keys, frozenset(names), alerts, {"actor": "#ff0000"}, motion=False
+        "nord",
+        "heat",
+        True,
+        False,
+        2.5,
+        keys,
+        frozenset(names),
+        alerts,
+        {"actor": "#ff0000", "rollout": "L", "reward": "P #00ff00"},
+        motion=False,
     )
+    assert settings.role_letters == {"rollout": "L", "reward": "P"}
+    assert settings.role_colors == {"actor": "#ff0000", "reward": "#00ff00"}
 
 
 @pytest.mark.parametrize(("text", "value"), [("auto", None), ("true", True), ("no", False)])
@@ -67,7 +79,10 @@ def test_ascii_has_three_values(text: str, value: bool | None, tmp_path: Path) -
         ("theme: 3", 8, "write a name such as placetui-dark or nord"),
         ("theme:", 7, "write a name such as placetui-dark or nord"),
         ("roles: {actr: '#ff0000'}", 8, "did you mean `actor`?"),
-        ("roles: {actor: red}", 8, 'put it in quotes: write for example `roles: {actor: "#74b6fe"}`'),
+        ("roles: {actor: red}", 8, f"put colours in quotes: {ROLES_HINT}"),
+        ("roles: {actor: ''}", 8, f"put colours in quotes: {ROLES_HINT}"),
+        ("roles: {actor: 7}", 8, f"put colours in quotes: {ROLES_HINT}"),
+        ("roles: {actor: T, ref: t}", 8, "choose another letter"),
         ("density: fulll", 10, "write auto, card, tile, small, letters or heat"),
         ("ascii: maybe", 8, "write auto, true or false"),
         ("mouse: 1", 8, "write true or false"),

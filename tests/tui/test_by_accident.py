@@ -126,7 +126,7 @@ async def test_hits_of_live_data_stay_after_an_edit(desk: Desk, world: World) ->
 
 async def test_nobody_undoes_what_the_cluster_did(desk: Desk, world: World) -> None:
     seen = world.simulated(Session.open(str(desk.copy("collocated")), PlanRequest()).plan)
-    app = app_module.Dashboard(None, desk.options(picture=lambda: desk.fake(Session.of_observation(seen).plan)))
+    app = app_module.Dashboard(None, desk.options(picture=lambda: desk.fake(Session.of_observation(seen, {}).plan)))
     app.animation_level = "none"
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
         seat = world.seat(app, pilot)

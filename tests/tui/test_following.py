@@ -367,3 +367,12 @@ async def test_a_typed_path_is_opened(desk: Desk) -> None:
         await seat.press("enter")
         await seat.until(lambda: seat.app.main is not None and seat.grid.drawing is not None, "the grid")
         assert seat.session.file == "typed.yaml"
+
+
+async def test_letters_that_the_user_has_set_stay_while_the_file_changes(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN), plan_request=PlanRequest(letters={"actor": "T"})) as seat:
+        assert "T0" in seat.text and "A0" not in seat.text
+        await seat.press("/", *"t3", "enter")
+        assert seat.cursor == (0, "gpu", 3)
+        desk.write(MORE)
+        await seat.until(lambda: "T5" in seat.text, "the changed file")

@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     # Textual is slow to import: what can be wrong is reported before.
     from placetui.tui.session import Session
 
-    options = plan_options(args)
+    options = replace(plan_options(args), letters=read_settings(locations.config_file())[0].role_letters)
     new = _is_new(args)
     try:
         session = Session.open(args.file, options) if args.file and not new else None
@@ -183,7 +183,7 @@ def _options(
     return Options(
         theme=theme,
         density=settings.density,
-        roles=settings.roles,
+        role_colors=settings.role_colors,
         ascii=plain,
         color=not (args.no_color or os.environ.get("NO_COLOR")),
         motion=settings.motion and not args.reduced_motion,

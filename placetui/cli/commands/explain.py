@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     errors = [problem for problem in plan.problems if problem.severity == "error"]
     print_problems(errors)
     try:
-        letters = component_letters(plan.components)
+        letters = component_letters(plan)
         answer = explain(plan, " ".join(args.what), _locator(document, options), letters=letters)
     except UnknownName as error:
         raise exits.Abort(exits.USAGE, clean(str(error)), clean(error.hint)) from None

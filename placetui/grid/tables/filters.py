@@ -75,7 +75,7 @@ class _FilterReader:
 
     def __init__(self, table: TableName, plan: Plan | None) -> None:
         self._fields = {name: field for field in FIELDS[table] for name in (field.name, *field.aliases)}
-        self._names = Names(plan, component_letters(plan.components)) if plan else None
+        self._names = Names(plan, component_letters(plan)) if plan else None
 
     def read(self, text: str) -> Iterator[RowTest]:
         # Blanks around a sign are no new word: `mem > 60`.

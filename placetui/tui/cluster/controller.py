@@ -156,7 +156,7 @@ class ClusterController:
         if self.app.is_waiting and observation.nodes:
             self._occupancy = OccupancyWatch()
             self._occupancy.moved(observation)
-            session = Session.of_observation(observation)
+            session = Session.of_observation(observation, self.options.plan_request.letters)
             self._connected = session.plan
             self.app.show(session)
             running = [job.name for job in observation.jobs if job.runs]
@@ -171,7 +171,9 @@ class ClusterController:
             return
         workspace = self.app.workspace
         if workspace is not None and workspace.session.pictured and not workspace.editor.dirty:
-            session = await in_thread(lambda: session_of(job, outcome), "read configuration")
+            session = await in_thread(
+                lambda: session_of(job, outcome, self.options.plan_request.letters), "read configuration"
+            )
             self.job = job
             self.app.show(session)
 

@@ -68,19 +68,22 @@ def confirmation(question: str, name: str, owner: str) -> tuple[str, str]:
     return f"{question} It belongs to {owner}.", f"{owner.partition('@')[0]}/{name}"
 
 
-def session_of(name: str, told: Mapping[str, Any], seen: Observation | None = None) -> Session:
+def session_of(
+    name: str, told: Mapping[str, Any], letters: Mapping[str, str], seen: Observation | None = None
+) -> Session:
     """A job as something that can be opened.
 
     Its file, where that is here and still gives the recorded plan; else the recorded plan. Of a job that placetui did
-    not launch, the file that its command line names; else the cluster as it is.
+    not launch, the file that its command line names; else the cluster as it is. `letters` are those of roles that the
+    user has set.
 
     Raises:
         ValueError: there is no plan in the answer to `job`.
     """
     if configuration := told.get("configuration"):
-        return _running_session(configuration)
+        return _running_session(configuration, letters)
     if seen is not None and (told.get("job") or {}).get("framework", "placetui") != "placetui":
-        return Session.of_observation(seen)
+        return Session.of_observation(seen, letters)
     recorded: Mapping[str, Any] = told.get("plan") or {}
     if not recorded.get("components"):
         raise ValueError(f"the record of `{name}` has no plan")
@@ -92,6 +95,7 @@ def session_of(name: str, told: Mapping[str, Any], seen: Observation | None = No
         or None,
         "ray",
         mode if mode in modes() else None,
+        letters=letters,
     )
     if os.path.isfile(file):
         try:
@@ -102,16 +106,16 @@ def session_of(name: str, told: Mapping[str, Any], seen: Observation | None = No
             if _placements(session.plan.to_dict()) == _placements(recorded):
                 return session
     plan = plan_from_dict(recorded, nodes)
-    plan = replace(plan, topology_source="ray")
+    plan = replace(plan, topology_source="ray", letters=letters)
     text = f"# The plan of job {name} as recorded at launch.\n# Its file"
     text += f" {json.dumps(file)} is not on this machine or has changed.\n" if file else " is not known.\n"
     return Session(file or name, Document(text, file or name), plan, (), plan_request, plan_request, recorded=True)
 
 
-def _running_session(configuration: Mapping[str, Any]) -> Session:
+def _running_session(configuration: Mapping[str, Any], letters: Mapping[str, str]) -> Session:
     """A job that placetui did not launch: the file that its command line names, or one that says the same."""
     overrides = tuple((tuple(path), value) for path, value in configuration.get("overrides") or ())
-    request = PlanRequest(overrides=overrides)
+    request = PlanRequest(overrides=overrides, letters=letters)
     file = str(configuration["file"])
     if os.path.isfile(file):
         return Session.open(file, request)

@@ -94,9 +94,9 @@ class JobOperations:
             self.cluster.connect()
             self.cluster.notify(f"following job {job}")
             return
-        seen = self.cluster.seen
+        seen, letters = self.cluster.seen, self.app.options.plan_request.letters
         try:
-            session = await in_thread(lambda: session_of(job, outcome, seen), "attach")
+            session = await in_thread(lambda: session_of(job, outcome, letters, seen), "attach")
         except ValueError as problem:
             self.cluster.notify(str(problem), severity="error")
             return

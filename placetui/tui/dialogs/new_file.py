@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
@@ -14,8 +15,8 @@ from textual.content import Content
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
+from placetui.document import PlanRequest
 from placetui.document.new_file import new_file
-from placetui.document.planning import DEFAULT_REQUEST
 from placetui.frameworks.new_job import ADVICE, JobSize, Layout
 from placetui.frameworks.registry import frameworks
 from placetui.grid import Drawing, to_text
@@ -47,8 +48,9 @@ class NewFileScreen(Dialog[NewFile | None]):
     CHIP = "NEW"
     KEYS = (("enter", "create"), ("tab", "next field"), ("↑ ↓", "choose"), ("escape", "cancel"))
 
-    def __init__(self, file: str, ascii: bool) -> None:
+    def __init__(self, file: str, ascii: bool, letters: Mapping[str, str]) -> None:
         super().__init__("New file", ascii=ascii)
+        self._request = PlanRequest(letters=letters)
         self._file = file or NEW_NAME
 
     def compose(self) -> ComposeResult:
@@ -131,7 +133,7 @@ class NewFileScreen(Dialog[NewFile | None]):
 
     def _grid(self, text: str, width: int) -> str:
         """In a thread: the file, and the top of its grid."""
-        plan = Session.of_text(NEW_NAME, text, DEFAULT_REQUEST).plan
+        plan = Session.of_text(NEW_NAME, text, self._request).plan
         nodes = range(min(8, len(plan.nodes)))
         drawing = Drawing(plan, "letters", ascii=self._ascii, width=width, cell_width=cell_len, nodes=nodes)
         return "\n".join([*text.splitlines()[:MOST_LINES], "", *to_text(drawing).splitlines()[:MOST_LINES]])
