@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from placetui.bridge.client import Bridge, BridgeLost
@@ -14,8 +14,7 @@ from placetui.bridge.stream import Gap, StreamReceiver
 from placetui.observe.codec import CodecError
 from placetui.observe.delta import NOTHING, changed_nodes
 from placetui.observe.model import Source
-from placetui.observe.operations import AUTO
-from placetui.observe.ports import Link, Status, Subscriber, Update
+from placetui.observe.ports import Link, Status, Subscriber, Update, WatchOptions
 from placetui.observe.simulation import SimulationOptions, layout_of
 
 if TYPE_CHECKING:
@@ -46,8 +45,8 @@ class BridgeSource:
         self._options_again = options_again or {}
         """Other options for a child that takes the place of one that was lost."""
 
-        self._interval = interval
-        self._paused = False
+        self.interval = interval
+        self.paused = False
         self._subscriber: Subscriber | None = None
         # Reentrant, so that a subscriber may close the source from within a call.
         self._lock = threading.RLock()
@@ -58,14 +57,6 @@ class BridgeSource:
         self._said: Status | None = None
         """What the child said last of its own link."""
 
-    @property
-    def interval(self) -> float:
-        return self._interval
-
-    @property
-    def paused(self) -> bool:
-        return self._paused
-
     def start(self, subscriber: Subscriber) -> None:
         self._subscriber = subscriber
         self._bridge.subscribe(self)
@@ -75,11 +66,11 @@ class BridgeSource:
             self._tell_status(Status("failed", f"no child process without a log: {problem}"))
 
     def set_interval(self, seconds: float) -> None:
-        self._interval = seconds
+        self.interval = seconds
         self._change_rate()
 
     def set_paused(self, paused: bool) -> None:
-        self._paused = paused
+        self.paused = paused
         self._change_rate()
 
     def close(self) -> None:
@@ -111,7 +102,7 @@ class BridgeSource:
 
     @property
     def _seconds(self) -> float | None:
-        return None if self._paused else float(self._interval)
+        return None if self.paused else float(self.interval)
 
     def _change_rate(self) -> None:
         # A child that is not there yet gets it when it starts.
@@ -182,32 +173,10 @@ def nvml_source(bridge: Bridge, interval: float = 1.0) -> BridgeSource:
     return BridgeSource(bridge, "nvml", "nvml", {}, interval)
 
 
-def ray_source(
-    bridge: Bridge,
-    address: str = AUTO,
-    *,
-    job: str = "",
-    mode: str = "",
-    nodes: int = 0,
-    plan: Mapping[str, Any] | None = None,
-    sample: bool = True,
-    settle: float = 0.0,
-    interval: float = 1.0,
-) -> BridgeSource:
+def ray_source(bridge: Bridge, options: WatchOptions, interval: float = 1.0) -> BridgeSource:
     """A Ray cluster, over a bridge to the process with Ray in it; best one of its own, since Ray may take the process
-    with it when the head dies. Of the plan it needs the mode, the number of nodes and `PlanOutline.to_dict()`, by which
-    the running job that fits best is followed, unless a job is named. `settle`: seconds for which the first observation
-    may be held back until every node has answered.
+    with it when the head dies.
     """
-    options = {
-        "address": address,
-        "job": job,
-        "mode": mode,
-        "nodes": nodes,
-        "plan": plan or {},
-        "sample": sample,
-        "settle": settle,
-    }
     # A new child knows no memory at first: what the one before has shown stands until it does.
-    again = {"settle": max(settle, SETTLE_AGAIN) if sample else settle}
-    return BridgeSource(bridge, "ray", "ray", options, interval, again)
+    again = {"settle": max(options.settle, SETTLE_AGAIN) if options.sample else options.settle}
+    return BridgeSource(bridge, "ray", "ray", asdict(options), interval, again)

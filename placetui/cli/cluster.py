@@ -16,7 +16,7 @@ from placetui.bridge.client import Bridge
 from placetui.bridge.operations import BridgeOperations
 from placetui.bridge.process import child_command
 from placetui.cli import exits
-from placetui.cli.display import WaitingLine
+from placetui.cli.output import WaitingLine
 from placetui.locations import logs_dir, make_private
 from placetui.observe.operations import AUTO, LOCAL, Failure, NoAddress, split_address
 

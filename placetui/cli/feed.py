@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from types import TracebackType
 
 from placetui.observe.model import Observation, Source
 from placetui.observe.ports import ClusterSource, Status, Update
+from placetui.observe.recording.writer import Recorder, RecordingSubscriber
 
 LATE = 2.5
 """Seconds (or intervals, if those are longer) without an update after which the last one is stale."""
@@ -19,10 +20,10 @@ LATE = 2.5
 class Feed:
     """A subscriber that a command can wait for."""
 
-    def __init__(self, source: ClusterSource, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, source: ClusterSource, recorder: Recorder | None = None) -> None:
         self.status = Status("starting")
+        self.recording = RecordingSubscriber(self, recorder) if recorder is not None else None
         self._source = source
-        self._clock = clock
         self._latest: Observation | None = None
         self._came = 0.0
         self._broken = False
@@ -34,11 +35,13 @@ class Feed:
         os.set_blocking(self._writer, False)
 
     def __enter__(self) -> Feed:
-        self._source.start(self)
+        self._source.start(self.recording or self)
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._source.close()
+        if self.recording is not None:
+            self.recording.close()
         os.close(self._reader)
         os.close(self._writer)
 
@@ -54,7 +57,7 @@ class Feed:
     # From a thread of the source
 
     def updated(self, update: Update) -> None:
-        self._latest, self._came, self._broken = update.observation, self._clock(), False
+        self._latest, self._came, self._broken = update.observation, time.monotonic(), False
         self.wake()
 
     def status_changed(self, status: Status) -> None:
@@ -81,7 +84,7 @@ class Feed:
 
     def latest(self) -> Observation | None:
         """The last observation, marked as stale if the source is silent. None before the first nodes."""
-        latest, age = self._latest, self._clock() - self._came
+        latest, age = self._latest, time.monotonic() - self._came
         if latest is None or not latest.nodes:
             return None
         if age < LATE * max(1.0, self._source.interval) and not self._broken:

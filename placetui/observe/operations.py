@@ -31,6 +31,7 @@ for good; `restart` waits `patience` seconds (120). A result `rank` is its state
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -163,3 +164,22 @@ def split_address(text: str) -> tuple[str, int]:
     if not (host and is_port) or any(sign in "/[]" or sign.isspace() for sign in host) or (bare and ":" in host):
         raise NoAddress("not HOST:PORT", "write for example 10.0.0.1:6379")
     return host, int(port)
+
+
+def this_user() -> str:
+    """Name of the user who runs this process."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        # A user without a name, as in a container.
+        return str(os.getuid())
+
+
+def this_owner() -> str:
+    """Who runs this process, and where."""
+    return f"{this_user()}@{os.uname().nodename}"
+
+
+def is_other(owner: str) -> bool:
+    """Whether somebody else started a job; a job without a known owner is nobody else's."""
+    return owner.partition("@")[0] not in ("", this_user())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
 
 from placetui.observe.model import Observation, Source
+from placetui.observe.operations import AUTO
 
 Link: TypeAlias = Literal["starting", "connected", "lost", "failed", "closed"]
 """How the link to a source is.
@@ -88,6 +90,36 @@ class ClusterSource(Protocol):
 
     def close(self) -> None:
         """End the stream. Nothing is delivered once this has returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """Which Ray cluster is watched, and how."""
+
+    address: str = AUTO
+    job: str = ""
+    """The job to follow; empty: the running one that fits the plan best."""
+
+    mode: str = ""
+    """Of the plan, like the number of nodes."""
+
+    nodes: int = 0
+    sample: bool = True
+    settle: float = 0.0
+    """Seconds for which the first observation may be held back until every node has answered."""
+
+    plan: Mapping[str, Any] = field(default_factory=dict)
+    """As `PlanOutline.to_dict` gives it."""
+
+    @classmethod
+    def read(cls, options: Mapping[str, Any]) -> WatchOptions:
+        """Check the options of a request; a ValueError if they are wrong."""
+        kinds = {name: {type(value)} for name, value in asdict(cls()).items()}
+        kinds["settle"].add(int)
+        for name, value in options.items():
+            if type(value) not in kinds.get(name, ()):
+                raise ValueError(f"a Ray cluster cannot be observed with {name} = {value!r}")
+        return cls(**options)
 
 
 class Observer(Protocol):

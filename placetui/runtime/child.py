@@ -16,12 +16,9 @@ from placetui.runtime.gcs.client import Head, find_clusters
 from placetui.runtime.gcs.model import Tables
 from placetui.runtime.gcs.outages import abandoned
 from placetui.runtime.gcs.versions import versions
-from placetui.runtime.jobs.call import call
 from placetui.runtime.jobs.foreign import find_any_job, find_foreign_jobs
 from placetui.runtime.jobs.logs import logs
-from placetui.runtime.jobs.rank import describe
-from placetui.runtime.jobs.restart import kill, restart
-from placetui.runtime.jobs.stack import stack
+from placetui.runtime.jobs.rank import call, describe, kill, restart, stack
 from placetui.runtime.jobs.state import find_all_jobs, with_silent_nodes
 from placetui.runtime.jobs.stop import stop_any
 from placetui.runtime.jobs.submissions import submit

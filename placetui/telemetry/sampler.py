@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 from placetui.observe.model import DeviceSample, NodeSample
@@ -22,35 +21,6 @@ from placetui.telemetry.host import Host
 from placetui.telemetry.nvml import LIB_RM_VERSION_MISMATCH, Nvml, NvmlFailure
 from placetui.telemetry.processes import in_container
 from placetui.telemetry.visible import Board
-
-_Job: TypeAlias = "tuple[Callable[..., None], tuple[Any, ...]]"
-
-
-class DaemonThreads:
-    """No job waits for another one: if all threads are at work, there is one more.
-
-    One of them stays for the next job, since starting a thread costs more than most jobs.
-    """
-
-    def __init__(self) -> None:
-        self._idle: list[SimpleQueue[_Job]] = []
-
-    def start(self, job: Callable[..., None], *arguments: Any) -> None:
-        try:
-            inbox = self._idle.pop()
-        except IndexError:
-            inbox = SimpleQueue()
-            threading.Thread(target=self._serve, args=(inbox,), name="nvml", daemon=True).start()
-        inbox.put((job, arguments))
-
-    def _serve(self, inbox: SimpleQueue[_Job]) -> None:
-        while True:
-            job, arguments = inbox.get()
-            job(*arguments)
-            if self._idle:
-                return
-            self._idle.append(inbox)
-
 
 OUTDATED = "the NVIDIA driver was updated: reading it from a new process"
 """Why a process ends whose library does not fit the driver any more; the bridge starts another one."""
@@ -99,7 +69,6 @@ class NodeSampler:
         self._clock = clock
         self._host = Host()
         self._in_container = in_container()
-        self._threads = DaemonThreads()
         self._first_read: float | None = None
         self._last: NodeSample | None = None
         self._state = threading.Condition()
@@ -143,12 +112,12 @@ class NodeSampler:
         for seat in self._round:
             seat.busy_since = self._clock()
         waiting = deque(self._round)
-        self._threads.start(self._read_seats, waiting)
+        _in_thread(self._read_seats, waiting)
         if not self._wait(self._round_is_done, min(deadline, self._clock() + HURRY)):
             # The thread that takes a GPU from the queue reads it.
             while waiting:
                 with suppress(IndexError):
-                    self._threads.start(self._read_seats, deque([waiting.popleft()]))
+                    _in_thread(self._read_seats, deque([waiting.popleft()]))
             self._wait(self._round_is_done, deadline)
 
     def _round_is_done(self) -> bool:
@@ -188,7 +157,7 @@ class NodeSampler:
         self._reopen_at = now + REOPEN_DELAYS[min(self._attempts, len(REOPEN_DELAYS) - 1)]
         self._attempts += 1
         self._opening_since = now
-        self._threads.start(self._open)
+        _in_thread(self._open)
 
     def _open(self) -> None:
         count, failure = 0, None
@@ -279,6 +248,10 @@ class NodeSampler:
 
     def _wait(self, condition: Callable[[], bool], deadline: float) -> bool:
         return self._state.wait_for(condition, max(0.0, deadline - self._clock()))
+
+
+def _in_thread(function: Callable[..., None], *arguments: Any) -> None:
+    threading.Thread(target=function, args=arguments, name="nvml", daemon=True).start()
 
 
 def _without_names(sample: DeviceSample) -> DeviceSample:

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from placetui.cli import main
-from placetui.cli.display import WaitingLine
-from placetui.cli.output import SafeStream, complain, harmless, raw, safe_streams
+from placetui.cli.output import SafeStream, WaitingLine, complain, harmless, raw, safe_streams
 from placetui.grid.look.text import table
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202ex\rhidden"
@@ -155,7 +154,7 @@ class Tty(io.StringIO):
 @pytest.mark.parametrize("stream", [Tty(), io.StringIO()], ids=["terminal", "pipe"])
 def test_a_long_wait_is_explained_on_a_terminal_only(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", stream)
-    monkeypatch.setattr("placetui.cli.display.SLOW", 0.0)
+    monkeypatch.setattr("placetui.cli.output.SLOW", 0.0)
     waiting = WaitingLine("asking \x1b[2J")
     waiting.update()
     waiting.update()

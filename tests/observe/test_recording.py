@@ -22,9 +22,8 @@ from placetui.observe.model import Observation
 from placetui.observe.ports import Status, Update
 from placetui.observe.recording import writer
 from placetui.observe.recording.reader import Recording, RecordingError
-from placetui.observe.recording.writer import Recorded, Recorder
+from placetui.observe.recording.writer import Recorder, RecordingSubscriber
 from placetui.observe.simulation import LayoutComponent, LayoutNode, SimulatedLayout, Simulation, SimulationOptions
-from tests.sources import SpokenFor
 
 LAYOUT = SimulatedLayout(
     tuple(LayoutNode(f"node{rank}", f"10.0.0.{rank}", 4) for rank in range(3)),
@@ -216,17 +215,14 @@ class Looker:
 
 
 def test_recording_passes_everything_on(tmp_path: Path) -> None:
-    source, looker = SpokenFor(), Looker()
-    recorded = Recorded(source, Recorder(tmp_path / "r"))
-    recorded.start(looker)
+    looker = Looker()
+    recorded = RecordingSubscriber(looker, Recorder(tmp_path / "r"))
     recorded.status_changed(Status("connected"))
     recorded.updated(Update(Observation(0.0, "nvml"), frozenset()))
     for one in MANY[:3]:
         recorded.updated(Update(one, frozenset()))
-    recorded.set_paused(True)
-    recorded.set_interval(5.0)
     recorded.close()
-    assert (source.closed, recorded.paused, recorded.interval, recorded.name) == (True, True, 5.0, "simulated")
+    assert looker.said == [Status("connected")]
     assert looker.seen[1:] == MANY[:3]
     assert list(Recording(tmp_path / "r")) == MANY[:3]
 
@@ -234,12 +230,11 @@ def test_recording_passes_everything_on(tmp_path: Path) -> None:
 def test_a_full_disk_is_said_once_and_looking_goes_on() -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("needs /dev/full")
-    source, looker = SpokenFor(), Looker()
+    looker = Looker()
     with TemporaryDirectory() as folder:
         recorder = Recorder(Path(folder) / "r")
         os.dup2(os.open("/dev/full", os.O_WRONLY), recorder._file.fileno())
-        recorded = Recorded(source, recorder)
-        recorded.start(looker)
+        recorded = RecordingSubscriber(looker, recorder)
         for one in observations(400):
             recorded.updated(Update(one, frozenset()))
         recorded.close()

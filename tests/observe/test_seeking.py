@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placetui.observe.recording.seek import moment_of
+from placetui.observe.recording.replay import moment_of
 
 START = time.mktime((2026, 3, 1, 23, 50, 10, 0, 0, -1))
 TIMES = [START + 10.0 * number for number in range(121)]

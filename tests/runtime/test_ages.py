@@ -8,8 +8,9 @@ import pytest
 
 from placetui.observe.attribution import NodeFacts
 from placetui.observe.model import NodeSample
+from placetui.observe.ports import WatchOptions
 from placetui.runtime.gcs.model import RayNode
-from placetui.runtime.watch.observer import ObserverOptions, aged
+from placetui.runtime.watch.observer import aged
 from placetui.runtime.watch.samplers import GpuOrder, Reading, SampledNode, Samplers
 
 NODE = NodeSample(0, "a")
@@ -69,4 +70,4 @@ def test_a_sampler_may_take_its_time_to_start() -> None:
 @pytest.mark.parametrize("options", [{"adress": "auto"}, {"nodes": "2"}, {"sample": 1}, {"nodes": True}])
 def test_options_that_are_none_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="cannot be observed with"):
-        ObserverOptions.read(options)
+        WatchOptions.read(options)

@@ -20,9 +20,9 @@ import ray
 from placetui.bridge.work import Work
 from placetui.runtime.gcs import client
 from placetui.runtime.gcs.address import LastHead
-from placetui.runtime.jobs.call import call
+from placetui.runtime.jobs.rank import call
 from placetui.runtime.jobs.logs import logs
-from placetui.runtime.jobs.restart import kill, restart
+from placetui.runtime.jobs.rank import kill, restart
 from placetui.runtime.launch.up import up
 from placetui.runtime.child import JOBS, list_jobs
 

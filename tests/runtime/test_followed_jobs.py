@@ -20,7 +20,7 @@ from placetui.frameworks.registry import framework_of
 from placetui.observe.drift import drift
 from placetui.observe.following import PlanOutline
 from placetui.observe.model import Observation
-from placetui.observe.owners import this_owner
+from placetui.observe.operations import this_owner
 from placetui.placement.plan import Plan
 from placetui.tui.session import nodes_of
 from tests.runtime.conftest import TestCluster, node, running_cluster

@@ -10,7 +10,7 @@ import pytest
 from placetui.bridge.client import Bridge
 from placetui.bridge.process import child_command
 from placetui.bridge.source import ray_source
-from placetui.observe.ports import Status, Update
+from placetui.observe.ports import Status, Update, WatchOptions
 from tests.telemetry.standin import StandIn
 
 
@@ -37,7 +37,7 @@ def look(monkeypatch: pytest.MonkeyPatch, standin: StandIn, logs: Path, nodes: i
     for name, value in standin.environment.items():
         monkeypatch.setenv(name, value)
     bridge, looker = Bridge(logs, child_command("placetui.runtime.child")), Looker()
-    ray_source(bridge, nodes=nodes, interval=0.1).start(looker)
+    ray_source(bridge, WatchOptions(nodes=nodes), 0.1).start(looker)
     return bridge, looker
 
 

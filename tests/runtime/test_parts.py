@@ -31,7 +31,7 @@ from placetui.runtime.gcs.model import RayActor, RayBundle, RayGroup, RayNode, T
 from placetui.runtime.jobs.records import LAUNCHING, READY, Record, check_name
 from placetui.runtime.jobs.state import job_of
 from placetui.runtime.launch.embedded import machine_environment
-from placetui.runtime.launch.engines import EnginePart, engine_arguments, sizes_by_node
+from placetui.runtime.launch.ranks import EnginePart, engine_arguments, sizes_by_node
 from placetui.runtime.remote import rank_actor
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from placetui.observe.owners import this_owner
+from placetui.observe.operations import this_owner
 from tests.runtime.conftest import drivers
 
 if TYPE_CHECKING:

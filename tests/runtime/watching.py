@@ -13,7 +13,7 @@ from placetui.bridge.process import child_command
 from placetui.bridge.source import BridgeSource, ray_source
 from placetui.cli.feed import Feed
 from placetui.observe.model import NodeSample, Observation
-from placetui.observe.ports import Status, Update
+from placetui.observe.ports import Status, Update, WatchOptions
 
 OCCUPY = """
 import json, sys, ray
@@ -78,10 +78,12 @@ class Watcher(Feed):
 
 
 @contextmanager
-def watching(directory: Path, address: str, delays: Sequence[float] = (0.1,), **options: Any) -> Iterator[Watcher]:
+def watching(
+    directory: Path, address: str, delays: Sequence[float] = (0.1,), interval: float = 1.0, **options: Any
+) -> Iterator[Watcher]:
     """Watch a cluster."""
     bridge = Bridge(directory / "watch-logs", child_command("placetui.runtime.child"), delays=delays)
-    watcher = Watcher(ray_source(bridge, address, **options), bridge)
+    watcher = Watcher(ray_source(bridge, WatchOptions(address, **options), interval), bridge)
     with bridge, watcher:
         yield watcher
 

@@ -19,12 +19,13 @@ from placetui.bridge.process import child_command
 from placetui.bridge.source import ray_source, simulated_source
 from placetui.cli import exits
 from placetui.cli.cluster import RUNTIME, add_address, python_path, remove_old_logs
-from placetui.cli.loading import without_collecting
 from placetui.cli.options import add_plan_options, open_plan, plan_options, unreadable
 from placetui.cli.output import speaks_utf8
+from placetui.cli.parser import without_collecting
 from placetui.document import DocumentError
 from placetui.observe.following import PlanOutline
 from placetui.observe.operations import LOCAL, Operations, Refusing
+from placetui.observe.ports import WatchOptions
 from placetui.settings import AppSettings, read_settings, state
 
 if TYPE_CHECKING:
@@ -230,14 +231,14 @@ class _Cluster:
         }
 
     def _look(self, plan: Plan, address: str, job: str) -> ClusterSource:
-        sample = not self._args.no_sample
         outline = PlanOutline.of(plan).to_dict()
-        nodes = len(plan.nodes)
-        return ray_source(self._looking, address, job=job, mode=plan.mode, nodes=nodes, plan=outline, sample=sample)
+        sample = not self._args.no_sample
+        return ray_source(self._looking, WatchOptions(address, job, plan.mode, len(plan.nodes), sample, plan=outline))
 
     def look_around(self, address: str = "") -> ClusterSource:
         """The cluster as it is, without a plan; by default the one that the command line names."""
-        return ray_source(self._looking, address or self._args.address, sample=not self._args.no_sample)
+        options = WatchOptions(address or self._args.address, sample=not self._args.no_sample)
+        return ray_source(self._looking, options)
 
     def close(self) -> None:
         """Stop the processes; unfinished launches are rolled back."""

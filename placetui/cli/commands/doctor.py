@@ -24,8 +24,7 @@ from placetui.bridge.messages import Message
 from placetui.bridge.process import NVML_CHILD, child_command
 from placetui.cli import exits
 from placetui.cli.cluster import RUNTIME, add_address
-from placetui.cli.display import WaitingLine
-from placetui.cli.output import speaks_utf8
+from placetui.cli.output import WaitingLine, speaks_utf8
 from placetui.cli.versions import installed, versions
 from placetui.observe.operations import INSTALL_RAY
 from placetui.placement.wording import count, plain

@@ -17,8 +17,8 @@ from typing import Any
 
 from placetui.observe.codec import encode, encode_delta
 from placetui.observe.delta import changes
-from placetui.observe.model import Observation, Source
-from placetui.observe.ports import ClusterSource, Status, Subscriber, Update
+from placetui.observe.model import Observation
+from placetui.observe.ports import Status, Subscriber, Update
 
 SCHEMA = 1
 """Raised when a reader of the schema before could misread what is written."""
@@ -121,47 +121,22 @@ class Recorder:
         self._file.write(self._member.compress(line.encode() + b"\n"))
 
 
-class Recorded:
-    """A source that records what it passes on."""
+class RecordingSubscriber:
+    """Records what it passes on to another subscriber."""
 
-    def __init__(self, source: ClusterSource, recorder: Recorder) -> None:
-        self._source = source
+    def __init__(self, subscriber: Subscriber, recorder: Recorder) -> None:
+        self._subscriber = subscriber
         self._recorder = recorder
-        self._subscriber: Subscriber | None = None
         self._status = Status("starting")
         self.problem: str | None = None
         """Why not all was recorded."""
 
-    @property
-    def name(self) -> Source:
-        return self._source.name
-
-    @property
-    def interval(self) -> float:
-        return self._source.interval
-
-    @property
-    def paused(self) -> bool:
-        return self._source.paused
-
-    def start(self, subscriber: Subscriber) -> None:
-        self._subscriber = subscriber
-        self._source.start(self)
-
-    def set_interval(self, seconds: float) -> None:
-        self._source.set_interval(seconds)
-
-    def set_paused(self, paused: bool) -> None:
-        self._source.set_paused(paused)
-
     def close(self) -> None:
-        self._source.close()
+        """End the recording, once nothing more is delivered."""
         try:
             self._recorder.close()
         except OSError as problem:
             self.problem = self.problem or f"the recording is not complete: {problem.strerror or problem}"
-
-    # From a thread of the source
 
     def updated(self, update: Update) -> None:
         if self.problem is None and update.observation.nodes:
@@ -170,14 +145,9 @@ class Recorded:
             except OSError as problem:
                 # Looking is worth more than recording.
                 self.problem = f"the recording ends here: {problem.strerror or problem}"
-                self._tell(replace(self._status, message=self.problem))
-        if self._subscriber:
-            self._subscriber.updated(update)
+                self._subscriber.status_changed(replace(self._status, message=self.problem))
+        self._subscriber.updated(update)
 
     def status_changed(self, status: Status) -> None:
         self._status = status
-        self._tell(status)
-
-    def _tell(self, status: Status) -> None:
-        if self._subscriber:
-            self._subscriber.status_changed(status)
+        self._subscriber.status_changed(status)

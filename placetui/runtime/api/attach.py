@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from placetui.observe.operations import AUTO
-from placetui.placement.environment import NAMESPACE, worker_name
 from placetui.placement.wording import listing, quoted
 from placetui.runtime.api.session import DriverSession, connect, find
 from placetui.runtime.errors import NoCluster, NotPossible
 from placetui.runtime.jobs import records
-from placetui.runtime.jobs.group import RankGroup
+from placetui.runtime.jobs.group import RankGroup, rank_handle
 from placetui.runtime.jobs.records import READY, Record
 from placetui.runtime.jobs.state import find_job, no_such_job
 
@@ -56,13 +53,8 @@ class AttachedJob:
                 f"the job `{self.name}` has no component `{component}`",
                 hint=f"it has {listing(quoted(self.components))}",
             )
-        handles: list[Any] = []
-        for rank in range(self._record.groups[component]):
-            try:
-                actor = self._session.ray.get_actor(worker_name(component, rank, self.name), namespace=NAMESPACE)
-            except ValueError:
-                actor = None
-            handles.append(actor)
+        ranks = range(self._record.groups[component])
+        handles = [rank_handle(self._session.ray, self.name, component, rank) for rank in ranks]
         return RankGroup(handles, component, gone=self._gone(component) if None in handles else None)
 
     def _gone(self, component: str) -> dict[int, str]:

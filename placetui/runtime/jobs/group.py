@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from placetui.placement.environment import NAMESPACE, worker_name
 from placetui.placement.wording import listing
 from placetui.runtime.errors import ClusterError, RankFailure
 from placetui.runtime.policy import DEFAULT, ready
@@ -173,6 +174,14 @@ class RankGroup:
         except Exception as problem:
             # A method that there is not, or an argument that cannot be sent.
             return RankFailure.of(problem)
+
+
+def rank_handle(ray: Any, job: str, component: str, rank: int) -> Any | None:
+    """Ray's handle of a rank of a job; None if it is not there."""
+    try:
+        return ray.get_actor(worker_name(component, rank, job), namespace=NAMESPACE)
+    except ValueError:
+        return None
 
 
 def _by_reason(failures: Mapping[int, RankFailure]) -> str:

@@ -11,8 +11,7 @@ from typing import Any
 
 from placetui.bridge.work import Interrupted, Work
 from placetui.frameworks.registry import framework_of
-from placetui.observe.operations import LOCAL
-from placetui.observe.owners import this_owner
+from placetui.observe.operations import LOCAL, this_owner
 from placetui.placement.plan import SHARE_UNITS, Plan
 from placetui.placement.wording import count, listing
 from placetui.runtime.errors import ClusterError, ClusterLost, NotPossible, Unreachable, WrongFile

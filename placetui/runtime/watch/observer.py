@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from placetui.frameworks.registry import by_mode
 from placetui.observe.attribution import Attribution
 from placetui.observe.following import PlanOutline, follow, summary
 from placetui.observe.model import NodeSample, Observation
-from placetui.observe.operations import AUTO
-from placetui.observe.ports import CONNECTED, NoObservation, Status
+from placetui.observe.ports import CONNECTED, NoObservation, Status, WatchOptions
 from placetui.runtime.errors import ClusterError, NothingFound, NotReady
 from placetui.runtime.gcs.model import NODE_RANK, RayNode
 from placetui.runtime.policy import DEFAULT
@@ -26,7 +25,7 @@ from placetui.runtime.watch.samplers import SampledNode, Samplers, UsedNodes
 from placetui.runtime.watch.table_reader import TableReader
 from placetui.runtime.watch.tasks import Tasks
 from placetui.runtime.watch.view import ClusterView, Followed, Seen, ShownNode
-from placetui.telemetry.sampler import OUTDATED, NodeSampler
+from placetui.telemetry.child import NodeObserver
 
 PATIENCE = 0.5  # seconds that an observation waits for the head
 SAMPLE_PATIENCE = 0.3  # seconds that it waits for the samplers; those that are later come with the next one
@@ -42,34 +41,11 @@ TABLE_PART = 20  # reading the tables may take a twentieth of a core: those of a
 LONGEST_PERIOD = 10.0  # seconds; but not less often than this
 
 
-@dataclass(frozen=True, slots=True)
-class ObserverOptions:
-    """What is requested; see `bridge.source.ray_source`."""
-
-    address: str = AUTO
-    job: str = ""
-    mode: str = ""
-    nodes: int = 0
-    sample: bool = True
-    settle: float = 0.0
-    plan: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, options: Mapping[str, Any]) -> ObserverOptions:
-        """Check the options of a request; a ValueError if they are wrong."""
-        kinds = {name: {type(value)} for name, value in asdict(cls()).items()}
-        kinds["settle"].add(int)
-        for name, value in options.items():
-            if type(value) not in kinds.get(name, ()):
-                raise ValueError(f"a Ray cluster cannot be observed with {name} = {value!r}")
-        return cls(**options)
-
-
 class RayObserver:
     """One cluster, for one who looks."""
 
     def __init__(self, options: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
-        self._options = ObserverOptions.read(options)
+        self._options = WatchOptions.read(options)
         self._clock = clock
         self.status: Status = Status("starting")
         self._outline = PlanOutline.read(self._options.plan)
@@ -85,7 +61,7 @@ class RayObserver:
         self._session = ""
         """Of the cluster that the samplers are on."""
 
-        self._own: NodeSampler | None = None
+        self._own: NodeObserver | None = None
         self._known: ClusterView | None = None
         self._tasks = Tasks(clock)
         self._watch = JobWatch(clock)
@@ -169,13 +145,11 @@ class RayObserver:
         """This node, while there is no cluster and the plan has but one: which one it is in others nobody knows."""
         if not (self.status.absent and self._options.sample and self._options.nodes == 1):
             raise NoObservation(self.status)
-        self._own = self._own or NodeSampler()
-        node = self._own.read(max(0.0, min(SAMPLE_PATIENCE, deadline - self._clock())))
-        if self._own.outdated:
-            raise SystemExit(OUTDATED)
-        if node is None or not node.devices:
+        self._own = self._own or NodeObserver({})
+        seen = self._own.observe(deadline)
+        if not any(node.devices for node in seen.nodes):
             raise NoObservation(self.status)
-        return Observation(time.time(), "nvml", (node,))
+        return seen
 
     def close(self) -> None:
         self._reader.close()

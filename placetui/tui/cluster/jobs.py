@@ -11,8 +11,7 @@ from typing import Any
 from placetui.document import Document, DocumentError, PlanRequest
 from placetui.frameworks.registry import modes
 from placetui.observe.model import Observation
-from placetui.observe.operations import may_still_run
-from placetui.observe.owners import is_other
+from placetui.observe.operations import is_other, may_still_run
 from placetui.placement.recorded import plan_from_dict
 from placetui.placement.topology import Node
 from placetui.placement.wording import listing

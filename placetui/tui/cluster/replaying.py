@@ -45,7 +45,7 @@ class ReplayControls:
 
     @flow
     async def seek(self) -> None:
-        from placetui.observe.recording.seek import EXAMPLES, moment_of
+        from placetui.observe.recording.replay import EXAMPLES, moment_of
         from placetui.tui.dialogs.ask import AskScreen
 
         if not self._replay():

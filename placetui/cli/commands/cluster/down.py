@@ -9,8 +9,7 @@ from typing import Any
 
 from placetui.cli import exits
 from placetui.cli.cluster import add_address, confirm, require_terminal, runtime
-from placetui.observe.operations import may_still_run
-from placetui.observe.owners import is_other
+from placetui.observe.operations import is_other, may_still_run
 from placetui.placement.wording import count, listing
 
 TIMEOUT = 60.0

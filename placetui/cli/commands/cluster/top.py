@@ -32,6 +32,8 @@ from placetui.observe.drift import Drift, DriftWatch
 from placetui.observe.events import Event, EventLog
 from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample
 from placetui.observe.operations import AUTO
+from placetui.observe.ports import WatchOptions
+from placetui.observe.recording.writer import Recorder
 from placetui.observe.settled import SettledPlan
 from placetui.placement.plan import Plan
 from placetui.placement.topology import Node
@@ -204,7 +206,6 @@ def _rank_of(node: NodeSample, plan: Plan) -> int:
 def _open_source(args: argparse.Namespace, planned: PlannedFile | None) -> Iterator[ClusterSource]:
     """A Ray cluster, else the GPUs of this node; `Failed` if the cluster that was named is not reached."""
     interval = _QUICK if args.once else args.interval
-    plan = planned.plan if planned is not None else None
     if not args.no_ray:
         with runtime(LEAVE) as child:
             try:
@@ -217,19 +218,14 @@ def _open_source(args: argparse.Namespace, planned: PlannedFile | None) -> Itera
                 job = args.job or ""
                 if job and job not in [str(one["name"]) for one in found["jobs"]]:
                     print(f"note: there is no job {job} on {found['address']}", file=sys.stderr)
-                yield ray_source(
-                    child.bridge,
-                    str(found["address"]),
-                    job=job,
-                    mode=plan.mode if plan is not None else "",
-                    nodes=len(plan.nodes) if plan is not None else 0,
-                    plan=planned.outline if planned is not None else None,
-                    sample=not args.no_sample,
-                    settle=SETTLE if args.once else 0.0,
-                    interval=interval,
-                )
+                settle = SETTLE if args.once else 0.0
+                options = WatchOptions(str(found["address"]), job, sample=not args.no_sample, settle=settle)
+                if planned is not None:
+                    plan, outline = planned.plan, planned.outline
+                    options = replace(options, mode=plan.mode, nodes=len(plan.nodes), plan=outline)
+                yield ray_source(child.bridge, options, interval)
                 return
-    if plan is not None:
+    if planned is not None:
         print("note: without Ray the owner of a process is unknown: only GPUs are compared", file=sys.stderr)
     with Bridge(locations.logs_dir(), child_command(NVML_CHILD)) as bridge:
         yield nvml_source(bridge, interval)
@@ -239,28 +235,21 @@ def _open_source(args: argparse.Namespace, planned: PlannedFile | None) -> Itera
 
 
 def _watch(source: ClusterSource, args: argparse.Namespace, planned: PlannedFile | None) -> int:
-    recorded = None
-    if args.record:
-        from placetui.observe.recording.writer import Recorded, Recorder
-
-        try:
-            source = recorded = Recorded(source, Recorder(args.record))
-        except OSError as problem:
-            raise exits.Abort(exits.USAGE, f"{args.record}: {problem.strerror or problem}") from None
     try:
-        with Feed(source) as feed:
-            return _show(feed, args, None if planned is None else Comparison(planned))
+        feed = Feed(source, Recorder(args.record) if args.record else None)
+    except OSError as problem:
+        raise exits.Abort(exits.USAGE, f"{args.record}: {problem.strerror or problem}") from None
+    comparison = None if planned is None else Comparison(planned)
+    try:
+        with feed:
+            if args.once:
+                return _print_once(feed, comparison, args.json)
+            if args.json or args.events or not sys.stdout.isatty():
+                return stream(feed, comparison, args)
+            return _screen(feed, comparison, args.interval)
     finally:
-        if recorded is not None and recorded.problem:
-            complain("placetui top", f"{args.record}: {recorded.problem}")
-
-
-def _show(feed: Feed, args: argparse.Namespace, comparison: Comparison | None) -> int:
-    if args.once:
-        return _print_once(feed, comparison, args.json)
-    if args.json or args.events or not sys.stdout.isatty():
-        return stream(feed, comparison, args)
-    return _screen(feed, comparison, args.interval)
+        if feed.recording is not None and feed.recording.problem:
+            complain("placetui top", f"{args.record}: {feed.recording.problem}")
 
 
 def _print_once(feed: Feed, comparison: Comparison | None, as_json: bool) -> int:
