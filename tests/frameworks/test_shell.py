@@ -65,7 +65,7 @@ def test_words_as_a_shell_sees_them(text: str, expected: list[list[str]]) -> Non
         "X=1\nrun ${X:-8} ${X:+set} ${Y:+set} ${X:=2} ${Y:=3} $Y",
         "A=12 B=5\nrun $((A*B)) $((A / B)) $((-A / B)) $((A % B)) $(( $A - ${B} )) $(((A + 1) * 2)) $((A > B))",
         "X='a  b'\nrun $X \"$X\" p$X\"q\" 'x'$X",
-        "X=model.tar.gz\nrun ${X%.*} ${X%%.*} ${X#*.} ${X##*.} ${X/tar/zip} ${#X} ${X:0:5} ${X^^} ${X,,}",
+        "X=model.tar.gz\nrun ${X%.*} ${X%%.*} ${X#*.} ${X##*.} ${X/tar/zip} ${#X} ${X^^} ${X,,}",
         "if [ 3 -gt 2 ]; then X=1; elif [ 1 = 1 ]; then X=2; else X=3; fi\nrun $X",
         "if [[ abc == a* && ! 1 -eq 2 ]]; then run yes; fi",
         'if [ -z "$NOT_SET_HERE" ]; then run empty; else run full; fi',
@@ -86,45 +86,41 @@ def test_words_as_a_shell_sees_them(text: str, expected: list[list[str]]) -> Non
         "run a\\\n b 'c\nd' # e",
         "L=0,1,5\nrun $(echo $L | tr ',' '\\n' | wc -l) $(echo \"${L}\" | tr ',' '\\n' | wc -l)",
         "run {a} [b] c=d ~x e,f",
-        "M=a\ncase $M in a) N=1 ;& b) N=2 ;; *) N=3 ;; esac\nrun $N",
         "M='*'\ncase $M in '*') run literal ;; *) run any ;; esac",
         "f() { local N=4; run $N; }\nN=2\nf\nrun $N",
         "get() { echo $(( $1 * 2 )); }\nN=$(get 4)\nrun $N `get 3`",
         "i=0\nwhile [ $i -lt 3 ]; do A+=(--x $i); i=$((i+1)); done\nrun ${A[@]} $i",
         "for ((i=0; i<3; i++)); do A+=($i); done\nrun ${A[@]}",
-        "i=5\n((i++))\n(( i += 2 ))\nrun $i $((i > 3 ? 10 : 20)) $((1 << 3)) $((2**3)) $((!0)) $((5 & 3 | 8))",
-        "for i in {1..3} x{a,b}; do A+=($i); done\nrun ${A[@]} {a,b}-{1..2} '{a,b}'",
+        "i=5\n((i++))\n(( i += 2 ))\nrun $i $((i > 3 && i != 9)) $((i < 3 || 0)) $((--i)) $i $(((i + 2) / 3 * 3))",
+        "run '{a,b}' {1} '{1..3}'",
         "for i in 1 2 3 4; do [ $i = 2 ] && continue; if [ $i = 4 ]; then break; fi; A+=($i); done\nrun ${A[@]}",
         "IFS=',' read -ra G <<< '0,1,2,3'\nrun ${#G[@]} ${G[2]}",
         "read A B <<< '1 2 3'\nrun $A \"$B\"",
         "N=1\necho x | while read y; do N=2; done\nrun $N",
-        "declare -A S=([7b]=1 [70b]=8)\nM=70b\nS[x]=3\nrun ${S[$M]} ${S[7b]} ${S[x]} ${#S[@]}",
-        "A=(a b c d)\nrun ${A[@]:1:2} ${A[@]:2} ${A[-1]} ${!A[@]}\nset -- a b c\nrun ${@:2}",
+        "A=(a b c d)\nrun ${A[-1]} ${A[2]}",
         "set -- --n 4 --x\nwhile [[ $# -gt 0 ]]; do case $1 in --n) N=$2; shift 2;; *) shift;; esac; done\nrun $N",
-        "N=X\nX=$'a\\tb'\nrun \"${!N}\"",
-        "printf -v X '%s-%d' a 3\neval \"Y=4\"\nlet Z=Y+1\nrun $X $Y $Z",
-        "run $(dirname /a/b/c.sh) $(basename /a/b/c.sh .sh) $(seq 1 3) $(echo a,b,c | cut -d, -f2) $(expr 3 + 4)",
+        "X=$'a\\tb'\nrun \"$X\"",
+        "printf -v X '%s-%d' a 3\neval \"Y=4\"\nrun $X $Y",
+        "run $(dirname /a/b/c.sh) $(basename /a/b/c.sh .sh) $(seq 1 3)",
         "run $(if [ 2 -gt 1 ]; then echo big; else echo small; fi) $([ 1 = 2 ] && echo yes || echo no)",
         "f() { return 1; }\nif f; then run a; else run b; fi",
         "if [[ a1 =~ ^[a-z0-9]+$ && b != x* ]]; then run matches; fi",
         """run ${X:-'a b'} "${X:-'a b'}" ${X:-"a b" c} "${X:-"it's"}" ${X:-{a}} "${X:-{\\"k\\": 1}}" """,
         'X=a; run ${X:+\'q r\'} "${X:+\'q r\'}" ${X:+"q r" s} "${B:+y}" ${B+set}',
-        "N=3; run $[N*2] $((010 + 0x10)) $((2#101)) $((N ** 2)) $(( (1 + 2) * N ))",
+        "N=3; run $[N*2] $(( (1 + 2) * N ))",
         "HOME=/h; X=~/m:~/n; run ~ ~/x a~ '~' $X P=~/q --p=~/q",
-        "run $'a\\x41\\101' `echo \\`echo b\\`` $(echo 'it)' # it's\n)",
+        "run $'a\\'b' `echo \\`echo b\\`` $(echo 'it)' # it's\n)",
         'A=(x y); A=z; A+=w; A[0]+=k; run "${A[@]}"; IFS=,; run "${A[*]}" ${#A[0]}',
         'X=a:b::c; IFS=:; run $X; A=($X); run ${#A[@]} "${A[*]}"',
-        'X=abcabc; run ${X//b/x} ${X/#a/x} ${X/%c/y} ${X//[ab]/z} ${X/b} ${X: -2} ${X:1:-1} ${X#"[a]"}',
-        "run {a..c} {01..03} {1..10..3} {x,{y,z}} a{,b} {1}",
-        "for i in 1 2; do for j in a b; do break 2; done; run never; done; run end",
-        "[[ 8 -eq 010 && 3+1 -eq 4 ]] && run double; [ 8 -eq 010 ] || run single",
-        "case 7b in [[:digit:]]*) run digit ;; *) run other ;; esac; [[ x == @(x|y) ]] && run alternative",
+        'X=abcabc; run ${X//b/x} ${X//[ab]/z} ${X/b} ${X#"[a]"}',
+        "for i in 1 2; do for j in a b; do break; done; run $j; done; run end",
+        "[[ 8 -eq 8 && 3+1 -eq 4 ]] && run double; [ 8 -eq 010 ] || run single",
+        "case 7b in [0-9]*) run digit ;; *) run other ;; esac; [[ x == [!a-c] ]] && run negated",
         "set -e\nfalse || run a\nif false; then run b; fi\n[ 1 = 2 ] && run c\nrun d\nfalse\nrun never",
         "f() { X=$1; }; X=1; X=5 f 2; run $X; X=7 eval 'run $X'; run $X",
         "while read -r k v; do run $k \"$v\"; done <<< $'a 1 2\\nb 3'",
         'X=$(cat <<END\na $((1 + 1)) "b"\nEND\n); run "$X"; { echo log; } >&2; run $( { echo log; } >&2; echo 5)',
-        'set a b; run $# "${@: -1}" ${3-none}; shift 3; run $1',
-        "f() { local -n r=$1; r=5; }; X=1; f X; declare -i N=3+4; N+=1; run $X $N",
+        'set a b; run $# ${3-none}; shift 3; run $1',
     ],
 )
 def test_the_same_words_as_from_bash(script: str) -> None:
@@ -150,6 +146,12 @@ def test_what_is_quoted_comes_back(words: list[str]) -> None:
 )
 def test_what_is_not_closed_is_an_error(text: str) -> None:
     with pytest.raises(ShellSyntaxError, match="line 1"):
+        read_script(text)
+
+
+@pytest.mark.parametrize("text", ["case a in a) b ;& c) d ;; esac", "let N=1", "for i in 1; do break 2; done"])
+def test_what_would_change_the_course_and_is_not_followed_is_an_error(text: str) -> None:
+    with pytest.raises(ShellSyntaxError, match=r"line 1: `.+` cannot be followed"):
         read_script(text)
 
 
@@ -252,6 +254,24 @@ def test_a_variable_of_the_caller_decides_it(given: Mapping[str, Mapping[str, st
         "N=(/data/*.json)\nrun $N",
         "[ -z ${HOSTNAME:-x} ] && N=1 || N=2\nrun $N",
         "N=4; A=(1 2); unset 'A[0]'\nrun ${A[0]}",
+        # What no launch script has is not followed.
+        "run {1..3}",
+        "run a{b,c}",
+        "declare -A S=([7b]=1)\nrun ${S[7b]}",
+        "i=0\ndeclare -A S\nS[i]=3\nrun ${S[0]}",
+        "f() { local -n r=$1; r=5; }; X=1; f X; run $X",
+        "declare -i N=3+4; run $N",
+        "N=X; X=1; run ${!N}",
+        "X=abc; run ${X:0:2}",
+        "X=abc; run ${X/#a/x}",
+        "run $((1 ? 2 : 3))",
+        "run $((1 << 3))",
+        "run $((010))",
+        "run $((2 ** 3))",
+        "i=1; : $(( i << 2 )) $(( A[1] = i++ )); run $i",
+        "run $'\\x41'",
+        "case 7 in [[:digit:]]) N=1 ;; *) N=2 ;; esac; run $N",
+        "N=1; [[ x == @(x|y) ]] && N=2; run $N",
     ],
 )
 def test_no_branch_is_taken_silently(script: str) -> None:

@@ -21,9 +21,6 @@ _NUMERIC: Mapping[str, Callable[[int, int], bool]] = {
 _BINARY = frozenset({"=", "==", "!=", "<", ">", "=~", "-nt", "-ot", "-ef", *_NUMERIC})
 _UNARY = re.compile("-[a-zA-Z]")
 _NUMBER = re.compile(r"\s*([+-]?\d{1,18})\s*")
-_COMPARABLE = re.compile(r"[0-9a-z]*")
-"""Texts whose order is the same in every language."""
-
 _SIMPLE_EXPRESSION = re.compile(r"\^?(?:\[[\w-]+\]|\w)+[+*]?\$?")
 """A regular expression that Python reads as a shell does, and that cannot take long."""
 
@@ -167,13 +164,10 @@ class Test:
             return self._compare(sign, one, other)
         if sign in ("=", "==", "!="):
             return (one == other) is (sign != "!=")
-        if sign in ("<", ">") and _COMPARABLE.fullmatch(one) and _COMPARABLE.fullmatch(other):
-            return one < other if sign == "<" else one > other
         quoted = any(part.quoted for part in right.parts)
         if sign == "=~" and self._double and not quoted and _SIMPLE_EXPRESSION.fullmatch(other):
             self._shell.state.variables["BASH_REMATCH"] = [Unknown("$BASH_REMATCH", ("BASH_REMATCH",))]
-            flags = re.IGNORECASE if "nocasematch" in self._shell.state.options else 0
-            return re.search(other, one, flags) is not None
+            return re.search(other, one) is not None
         return None
 
     def _compare(self, sign: str, one: str, other: str) -> bool | None:

@@ -15,7 +15,7 @@ from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
 from placetui.frameworks.shell.conditions import Test
-from placetui.frameworks.shell.expansion import Expander, with_braces
+from placetui.frameworks.shell.expansion import Expander
 from placetui.frameworks.shell.state import ShellState, merge
 from placetui.frameworks.shell.syntax import (
     DECLARING,
@@ -55,7 +55,6 @@ _SILENT = frozenset("cd export local declare mkdir set shift sleep read unset tr
 
 _SHELLS = frozenset({"bash", "sh"})
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_KEYED = re.compile(r"\[([^\]]*)\]=(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,7 @@ class _Return(_Left):
 
 
 class _Break(_Left):
-    """A round of a loop ends here; the arguments say whether the loop does, and how many loops outwards it is."""
+    """A round of a loop ends here; the argument says whether the loop does."""
 
 
 class _End(NamedTuple):
@@ -337,28 +336,25 @@ class _Evaluator:
         blockers = self._condition()
         if isinstance(word, Unknown):
             self.words.depends_on(word)
-        elif (arms := self._arms(node, word)) is not None:
-            return self.run(Block(arms))
+        elif (arm := self._arm(node, word)) is not None:
+            return self.run(arm)
         branches: list[tuple[str, Node | None]] = [
-            (f"{word} is {' or '.join(one.source for one in patterns)}", body) for patterns, body, _ in node.arms
+            (f"{word} is {' or '.join(one.source for one in patterns)}", body) for patterns, body in node.arms
         ]
-        if not any(one.bare == "*" for patterns, _, _ in node.arms for one in patterns):
+        if not any(one.bare == "*" for patterns, _ in node.arms for one in patterns):
             branches.append(("otherwise", None))
         self._branches(branches, node.line, blockers())
         return None
 
-    def _arms(self, node: Case, word: str) -> tuple[Node, ...] | None:
-        """The arms that are followed; None if a pattern cannot be known."""
-        found: list[Node] = []
-        for patterns, body, continues in node.arms:
+    def _arm(self, node: Case, word: str) -> Block | None:
+        """The arm that is followed; None if a pattern cannot be known."""
+        for patterns, body in node.arms:
             hits = [self.words.matches(word, pattern) for pattern in patterns]
-            if True in hits and None not in hits[: hits.index(True)]:
-                found.append(body)
-                if not continues:
-                    break
-            elif None in hits:
+            if None in hits:
                 return None
-        return tuple(found)
+            if any(hits):
+                return body
+        return Block(())
 
     # Loops
 
@@ -423,12 +419,9 @@ class _Evaluator:
         try:
             self.run(body)
         except _Break as end:
-            stops, levels = end.args
-            if levels > 1 and len(self._loops) > 1:
-                raise _Break(stops, levels - 1) from None
-            if stops and not loop.continues:
+            if end.args[0] and not loop.continues:
                 return False
-            if stops:
+            if end.args[0]:
                 loop.breaks.append(_End(self.state, loop.continues[0].reason))
                 self.state = loop.continues.pop().state
         self._meet(loop.continues)
@@ -479,9 +472,8 @@ class _Evaluator:
         if isinstance(reason, _Return) and self._returns:
             self._returns[-1].append(_End(self.state.copy(), undecided, reason.args[0]))
         elif isinstance(reason, _Break) and self._loops:
-            stops, levels = reason.args
-            loop = self._loops[-min(levels, len(self._loops))]
-            (loop.breaks if stops else loop.continues).append(_End(self.state.copy(), undecided))
+            loop = self._loops[-1]
+            (loop.breaks if reason.args[0] else loop.continues).append(_End(self.state.copy(), undecided))
 
     def _merge(self, states: Sequence[ShellState], reason: Undecided) -> None:
         self.state, undecided = merge(states, reason)
@@ -496,8 +488,7 @@ class _Evaluator:
             self._declare(node)
         if not node.words:
             return self._substituted
-        is_let = node.words[0].bare == "let"
-        words = [self.words.text(one) for one in node.words] if is_let else self.words.expand(node.words)
+        words = self.words.expand(node.words)
         if not words:
             return self._substituted
         own = {} if declares else {one.name: self._value(one) for one in node.assignments}
@@ -529,38 +520,25 @@ class _Evaluator:
         if kind == "local" and not self._locals:
             return  # an error outside a function: nothing is assigned
         letters = "".join(word.source[1:] for word in node.words[1:] if re.match("-[a-zA-Z]", word.source))
-        letters += {"export": "x", "readonly": "r"}.get(kind or "", "")
         plain = [word for word in node.words[1:] if not re.match("[-+]", word.source)]
         names = [one.name for one in node.assignments] + [one.source for one in plain if _NAME.fullmatch(one.source)]
         for name in names:
             inside = kind == "local" or (kind in ("declare", "typeset") and "g" not in letters)
             if inside and self._locals and name not in self._locals[-1]:
                 self._locals[-1][name] = self.state.variables.get(name)
-                self.state.attributes.pop(name, None)
-                self.state.references.pop(name, None)
                 if name not in self.words.fixed:
                     self.state.variables[name] = []
-            if "A" in letters:
-                self.state.tables.setdefault(name, {})
-            if "x" in letters:
+            if kind == "export" or "x" in letters:
                 self.state.exported[name] = None
-            kept = "".join(one for one in letters if one in "ilu")
-            self.state.attributes[name] = self.state.attributes.get(name, "") + kept
+        if kind != "export" and set(letters) & set("Ailnu"):
+            # What a reference stands for is no longer known either.
+            self.state.opaque |= {*names, *map(self._value, node.assignments)}
         for assignment in node.assignments:
-            if "n" in letters and kind != "export":
-                self.state.references[assignment.name] = self._value(assignment)
-            elif kind and isinstance(assignment.value, Word) and len(with_braces(assignment.value)) > 1:
-                unknown = Unknown(assignment.value.source, (assignment.name,))
-                self.words.set(assignment.name, [unknown], self._place(node), assignment.value.source)
-            else:
-                self._assign(assignment, node.line)
+            self._assign(assignment, node.line)
         for word in plain:
             name, equals, value = self.words.text(word).partition("=")
             if equals and _NAME.fullmatch(name):
                 self.words.set(name, [value], self._place(node), word.source)
-        if "r" in letters:
-            for name in names:
-                self.state.attributes[name] = self.state.attributes.get(name, "") + "r"
 
     def _place(self, node: Simple) -> ScriptLine:
         return ScriptLine(self.words.file, node.line)
@@ -575,7 +553,7 @@ class _Evaluator:
             name, rest, words = rest[0], rest[1:], rest
             node = replace(node, words=node.words[1:])
         if name in ("exit", "return", "break", "continue"):
-            self._leave(name, rest)
+            self._leave(name, rest, node.line)
         if name in ("[", "[[", "test"):
             return Test(self.words, node.words[1:], name).result()
         if name in ("true", ":", "false"):
@@ -587,14 +565,11 @@ class _Evaluator:
         if name == "exec" and rest:
             self._start(rest, replace(node, words=node.words[1:]), environment)
             raise _Exit
-        if name == "let":
-            values = [self.words.arithmetic(one) for one in rest]
-            return None if is_unknown(values) or not values else values[-1] != "0"
+        if name in ("let", "shopt"):
+            raise ShellSyntaxError(f"line {node.line}: `{name}` cannot be followed")
         if name == "read":
             return self._read(rest, node)
         if name in ("getopts", "mapfile", "readarray"):
-            if name == "getopts" and self.state.parameters is None:
-                return False
             for one in rest:
                 if one.isidentifier():
                     self.words.set(one, [Unknown(f"${{{one}[@]}}", (one,))], self._place(node), name)
@@ -605,21 +580,20 @@ class _Evaluator:
         self._print(name, rest)
         return changed if name in _SUCCEED or name in DECLARING else None
 
-    def _leave(self, name: str, rest: Sequence[str]) -> None:
+    def _leave(self, name: str, rest: Sequence[str], line: int) -> None:
         code = rest[0] if rest else ""
         if name == "exit":
             raise _Exit
         if name == "return":
             raise _Return(None if isinstance(code, Unknown) or not rest else code == "0")
-        raise _Break(name == "break", int(code) if code.isdecimal() and code != "0" else 1)
+        if rest and code != "1":
+            raise ShellSyntaxError(f"line {line}: `{name} {code}` cannot be followed")
+        raise _Break(name == "break")
 
     def _change_state(self, name: str, rest: list[str], node: Simple) -> bool:
         """What a command of the shell itself changes; whether it succeeds, as far as that is known."""
         if name == "set":
             self._set_options(rest)
-        elif name == "shopt" and rest[:1] in (["-s"], ["-u"]):
-            named = frozenset(map(str, rest[1:]))
-            self.state.options = self.state.options | named if rest[0] == "-s" else self.state.options - named
         elif name == "shift" and self.state.parameters is not None:
             count = rest[0] if rest else "1"
             if isinstance(count, Unknown) or is_unknown(self.state.parameters):
@@ -759,10 +733,7 @@ class _Evaluator:
         finally:
             self._calls -= 1
             self.state.parameters = parameters
-            own = self._locals.pop()
-            for one in own:
-                self.state.references.pop(one, None)
-            self._restore(own)
+            self._restore(self._locals.pop())
 
     def _until_return(self, body: Node, file: str) -> bool | None:
         """Follow a function or a file; branches that return early meet the others at its end."""
@@ -845,10 +816,8 @@ class _Evaluator:
     # Assignments
 
     def _assign(self, one: Assignment, line: int) -> None:
-        name = self.words.resolved(one.name)
+        name = one.name
         place = ScriptLine(self.words.file, line)
-        if name in self.state.tables and self._assign_key(one, self.state.tables[name]):
-            return
         if isinstance(one.value, tuple):
             values = self.words.expand(one.value)
             source = " ".join(word.source for word in one.value)
@@ -861,8 +830,6 @@ class _Evaluator:
             values = self._with_element(name, before, one.index, values[0] if values else "", one.append)
         elif isinstance(one.value, tuple):
             values = [*before, *values] if one.append else values
-        elif one.append and "i" in self.state.attributes.get(name, ""):
-            values = [joined([*before[:1], "+", *values])]
         elif before or one.append:
             values = [joined([*before[:1], *values]) if one.append else values[0], *before[1:]]
         self.words.set(name, values, place, source)
@@ -875,20 +842,3 @@ class _Evaluator:
             return [Unknown(f"${{{name}[@]}}", (name,))]
         held = [*before[position : position + 1], value] if append else [value]
         return [*before[:position], joined(held), *before[position + 1 :]]
-
-    def _assign_key(self, one: Assignment, table: dict[str, str]) -> bool:
-        """Elements of an array with names; whether it was one."""
-        if isinstance(one.value, tuple):
-            if not one.append:
-                table.clear()
-            for word in one.value:
-                found = _KEYED.fullmatch(text := self.words.text(word))
-                if found is None:
-                    return False
-                table[found[1]] = Unknown(found[2], (one.name,)) if isinstance(text, Unknown) else found[2]
-            return True
-        if one.index is None:
-            return False
-        key, value = self.words.key(one.index), self.words.text(one.value)
-        table[key] = joined([table.get(key, ""), value]) if one.append else value
-        return True

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from placetui.frameworks.shell.arithmetic import NotKnownError, evaluate
@@ -30,15 +29,15 @@ from placetui.frameworks.shell.values import (
 _MOST_CHARACTERS = 1_000_000
 """Of all words that expansions make: a few lines can ask for billions."""
 
-_MOST_ITEMS = 10_000
 _BLANKS = " \t\n"
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NAMED = re.compile(r"[A-Za-z_]\w*=")
 _TILDE = re.compile(r"~(?:[a-z_][a-z0-9_-]*(?=/)|(?=[/:]|$))")
 _HOME = parse_word("$HOME", quoted=True).parts[0]
-_NUMBERS = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.(-?\d{1,6}))?")
-_LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])")
-_CHANGED = re.compile(r"([A-Za-z_]\w*)\s*(?:[-+*/%|&^]?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)")
+_BRACES = re.compile(r"\{[^}]*(?:,|\.\.).*\}", re.DOTALL)
+_CHANGED = re.compile(
+    r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:(?:[-+*/%|&^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)"
+)
 _OF_THE_SHELL = frozenset(
     "BASH BASHOPTS BASHPID BASH_VERSION BASH_VERSINFO DIRSTACK EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HOME "
     "HOSTNAME HOSTTYPE LINENO MACHTYPE OLDPWD OPTIND OSTYPE PATH PIPESTATUS PPID PWD RANDOM SECONDS SHELL SHELLOPTS "
@@ -101,13 +100,14 @@ class Expander:
     def expand(self, words: Iterable[Word]) -> list[str]:
         """Words as a command gets them."""
         found: list[str] = []
-        for word in (one for each in words for one in with_braces(each)):
+        for word in words:
             pieces, origins, place = self._filled(word)
             for texts, names_files in _Fields(self._separators()).of(pieces):
                 # A whole element of an array keeps its own place.
                 kept = len(texts) == 1 and _is_array(word) and isinstance(texts[0], Traced) and texts[0].place.line
                 made = texts[0] if kept else placed(joined(texts), place, origins)
-                found.append(Unknown(made, (), None, place, origins) if names_files else made)
+                several = names_files or _has_braces(word)
+                found.append(Unknown(made, (), None, place, origins) if several else made)
         return self._checked(found)
 
     def _filled(self, word: Word, *, assigned: bool = False) -> tuple[Pieces, list[Origin], ScriptLine]:
@@ -214,12 +214,7 @@ class Expander:
         every = one.index if one.index in ("@", "*") else name if name in ("@", "*") else ""
         unknown = Unknown(source, (name,))
         if one.mark == "!":
-            if one.index in ("@", "*") and not one.sign:
-                return self._spread(self._keys(source, name), every, mode)
-            held = self.state.variables.get(name)
-            if one.index is not None or one.sign or not held or is_unknown(held[:1]) or not _NAME.fullmatch(held[0]):
-                return [Piece(unknown, mode)]
-            name = held[0]
+            return [Piece(unknown, mode)]
         values = self.lookup(name, one.index)
         if one.mark == "#":
             unsure = values is None or is_unknown(values) or one.sign
@@ -236,13 +231,6 @@ class Expander:
             value = Unknown(source, value.variables or (name,), value.reason)
         return [Piece(value, mode)]
 
-    def _keys(self, source: str, name: str) -> list[str]:
-        if name in self.state.tables:
-            return list(self.state.tables[name])
-        held = self.state.variables.get(name)
-        unsure = held is None or is_unknown(held)
-        return [Unknown(source, (name,))] if unsure else [str(one) for one in range(len(held or ()))]
-
     def _spread(self, values: Sequence[str], sign: str, mode: Mode) -> Pieces:
         """Several values, each a word of its own; or one word of all, for `"$*"`."""
         if sign == "*" and mode == "quoted":
@@ -255,7 +243,6 @@ class Expander:
     def lookup(self, name: str, index: str | None = None) -> list[str] | None:
         """Values of a variable; None if it is not set here, nothing if it is known to be unset."""
         state = self.state
-        name = self.resolved(name)
         if name in ("@", "*"):
             return state.parameters
         if name == "#":
@@ -272,16 +259,8 @@ class Expander:
             if not number:
                 return [self.script] if self.script else [Unknown("$0", ("0",))]
             return None if state.parameters is None else _element(state.parameters, number - 1, f"${number}")
-        if name in state.tables and index is not None:
-            table = state.tables[name]
-            if index in ("@", "*"):
-                return list(table.values())
-            key = self.key(index)
-            if isinstance(key, Unknown) or (key not in table and is_unknown([*table, *table.values()])):
-                return [Unknown(f"${{{name}[{index}]}}", getattr(key, "variables", (name,)))]
-            return [table[key]] if key in table else []
         values = state.variables.get(name)
-        if values is None and name in _OF_THE_SHELL:
+        if name in state.opaque or (values is None and name in _OF_THE_SHELL):
             return [Unknown(f"${name}", (name,))]
         if values is None or index in (None, "@", "*"):
             return values
@@ -290,21 +269,9 @@ class Expander:
             return [Unknown(f"${{{name}[{index}]}}", position.variables)]
         return _element(values, int(position), f"${{{name}[{index}]}}")
 
-    def resolved(self, name: str) -> str:
-        """The variable that a name stands for."""
-        for _ in range(5):
-            name = self.state.references.get(name, name)
-        return name
-
-    def key(self, index: str) -> str:
-        """The name of an element."""
-        return self.text(parse_word(index))
-
     def is_set(self, name: str) -> bool:
         """Whether a variable is set, as far as the script says."""
-        name = self.resolved(name)
-        state = self.state
-        return bool(state.variables.get(name)) or name in state.tables or name in _OF_THE_SHELL
+        return bool(self.state.variables.get(name)) or name in _OF_THE_SHELL
 
     def depends_on(self, value: Unknown) -> None:
         """A condition cannot be decided without knowing the value."""
@@ -326,7 +293,7 @@ class Expander:
         made: list[str] | None = None
         if values is not None and not unknown:
             held = values if every else values[:1] or [""]
-            made = self._sliced(held, one, every) if one.sign == ":" else self._changed(held, one)
+            made = self._changed(held, one)
         return not_known if made is None else self._spread(made, every, mode)
 
     def _default(self, one: Parameter, mode: Mode) -> Pieces:
@@ -348,22 +315,16 @@ class Expander:
                 return None
             return [change(value) if len(kind) == 2 else change(value[:1]) + value[1:] for value in values]
         new = self.text(one.replacement)
-        if kind == "@" or isinstance(new, Unknown) or ("&" in new and "\\" in new):
+        if kind in ("@", ":") or isinstance(new, Unknown) or ("&" in new and "\\" in new):
             return None
-        anchor = ""
-        if kind == "/" and word.parts and word.parts[0].kind == "text" and not word.parts[0].quoted:
-            first = word.parts[0].text
-            anchor = first[:1] if first[:1] in ("#", "%") else ""
-            word = Word((replace(word.parts[0], text=first[len(anchor) :]), *word.parts[1:]))
-        pattern = self.pattern(word)
+        anchored = kind == "/" and word.source.startswith(("#", "%"))
+        pattern = None if anchored else self.pattern(word)
         if pattern is None:
             return None
         if kind[0] != "/":
             made = [pattern.removed(value, kind) for value in values]
-        elif not word.source and not anchor:
-            return list(values)
         else:
-            made = [pattern.replaced(value, new, anchor=anchor, every=kind == "//") for value in values]
+            made = [pattern.replaced(value, new, every=kind == "//") for value in values]
         return None if None in made else [text for text in made if text is not None]
 
     def pattern(self, word: Word) -> Pattern | None:
@@ -377,36 +338,12 @@ class Expander:
                 pieces.append((" ", True) if piece is None else (piece.text, piece.mode == "quoted"))
         if any(not quoted and "\\" in text for text, quoted in pieces):
             return None
-        return Pattern(pieces, ignore_case="nocasematch" in self.state.options)
+        return Pattern(pieces)
 
     def matches(self, text: str, word: Word) -> bool | None:
         """Whether a word as a pattern matches all of a text; None if that is not known."""
         pattern = self.pattern(word)
         return None if pattern is None else pattern.matches(text)
-
-    def _sliced(self, values: Sequence[str], one: Parameter, every: str) -> list[str] | None:
-        """`${X:2:3}`: characters of a text, or elements of an array."""
-        text = self.text(one.operand)
-        bounds = [self.arithmetic(one) for one in text.split(":", 1)]
-        if isinstance(text, Unknown) or is_unknown(bounds) or "?" in text:
-            return None
-        start, size = int(bounds[0]), int(bounds[1]) if len(bounds) > 1 else None
-        of_parameters = one.name in ("@", "*")
-        length = (len(values) if every else len(values[0])) + of_parameters
-        if start < 0:
-            start += length
-        if start < 0:
-            return [] if every else [""]
-        if of_parameters and start == 0:
-            return None  # `$0` is the first of them
-        if size is not None and size < 0 and every:
-            return None
-        stop = length if size is None else length + size if size < 0 else start + size
-        if stop < start:
-            return None
-        if every:
-            return list(values[start - of_parameters : stop - of_parameters])
-        return [values[0][start:stop]]
 
     # Arithmetic
 
@@ -418,22 +355,15 @@ class Expander:
             return expanded
         reasons: list[Undecided] = []
 
-        def look_up(name: str, index: int | None) -> str | None:
-            values = self.lookup(name, None if index is None else str(index))
+        def look_up(name: str) -> str | None:
+            values = self.lookup(name)
             if values is None or is_unknown(values[:1]):
                 reasons.extend(filter(None, [self.undecided.get(name)]))
                 return None
             return values[0] if values else "0"
 
-        def assign(name: str, index: int | None, value: str) -> None:
-            values = [value]
-            if index is not None:
-                before = self.state.variables.get(name, [])
-                known = 0 <= index <= len(before) and name not in self.state.tables
-                values = (
-                    [*before[:index], value, *before[index + 1 :]] if known else [Unknown(f"${{{name}[@]}}", (name,))]
-                )
-            self.set(name, values, self.place(self._word_line), value)
+        def assign(name: str, value: str) -> None:
+            self.set(name, [value], self.place(self._word_line), value)
 
         try:
             return str(evaluate(expanded, look_up, assign))
@@ -454,17 +384,10 @@ class Expander:
 
     def set(self, name: str, values: list[str], place: ScriptLine, source: str) -> None:
         """Give a variable its values, unless it is fixed."""
-        name = self.resolved(name)
         if name in self.fixed:
             return
-        attributes = self.state.attributes.get(name, "")
-        if "r" in attributes and self.state.variables.get(name):
-            values = [Unknown(f"${name}", (name,))]  # the script fails, or the assignment does
-        elif "i" in attributes:
-            values = [self.arithmetic(one) for one in values]
-        elif "u" in attributes or "l" in attributes:
-            change = str.upper if "u" in attributes else str.lower
-            values = [one if isinstance(one, Unknown) else change(one) for one in values]
+        if name in self.state.opaque:
+            values = [Unknown(f"${{{name}[@]}}", (name,))]
         kept = [one if isinstance(one, Traced) and one.place.line else placed(one, place, ()) for one in values]
         self.undecided.pop(name, None)
         if is_unknown(kept):
@@ -476,21 +399,12 @@ class Expander:
     def unset(self, name: str) -> None:
         """Remove a variable, an array, or one element of it."""
         array, bracket, _ = name.partition("[")
-        array = self.resolved(array)
         if array in self.fixed:
             return
-        if bracket and array in self.state.tables:
-            key = self.key(name[len(array) + 1 : -1])
-            if isinstance(key, Unknown):
-                self.state.tables[array] = {key: key}
-            else:
-                self.state.tables[array].pop(key, None)
-        elif bracket:
+        if bracket:
             self.set(array, [Unknown(f"${{{array}[@]}}", (array,))], self.place(self._word_line), f"unset {name}")
         else:
             self.state.variables[array] = []
-            self.state.tables.pop(array, None)
-            self.state.attributes.pop(array, None)
 
 
 class _Fields:
@@ -562,80 +476,11 @@ def _is_array(word: Word) -> bool:
     return len(word.parts) == 1 and word.parts[0].text.endswith(("[@]}", "[*]}"))
 
 
-# Braces
-
-_PRIVATE = 0x100000
-"""Characters from here on stand for parts of a word that are quoted or expanded: braces in them mean nothing."""
+def _has_braces(word: Word) -> bool:
+    """Whether `{1..4}` or `{a,b}` would make several words of it: which ones is not followed."""
+    texts = (part.text if _is_plain(part) else "\0" for part in word.parts)
+    return any(map(_is_plain, word.parts)) and _BRACES.search("".join(texts)) is not None
 
 
 def _is_plain(part: WordPart) -> bool:
     return part.kind == "text" and not part.quoted
-
-
-def with_braces(word: Word) -> list[Word]:
-    """`{1..4}` and `{a,b}` make several words of one."""
-    if not any(_is_plain(part) and "{" in part.text for part in word.parts):
-        return [word]
-    text = "".join(part.text if _is_plain(part) else chr(_PRIVATE + index) for index, part in enumerate(word.parts))
-    return [Word(_as_parts(one, word.parts), word.line) for one in _braces(text)]
-
-
-def _braces(text: str, depth: int = 0) -> list[str]:
-    for start, character in enumerate(text):
-        end, commas = _closing_brace(text, start) if character == "{" and depth <= 20 else (None, [])
-        if end is None:
-            continue
-        if commas:
-            edges = pairwise([start, *commas, end])
-            items = [made for first, last in edges for made in _braces(text[first + 1 : last], depth + 1)]
-        else:
-            items = _sequence(text[start + 1 : end])
-        if items:
-            tails = _braces(text[end + 1 :], depth + 1)
-            if len(items) * len(tails) > _MOST_ITEMS:
-                raise ShellSyntaxError("the script makes more words than can be followed")
-            return [text[:start] + item + tail for item in items for tail in tails]
-    return [text]
-
-
-def _closing_brace(text: str, start: int) -> tuple[int | None, list[int]]:
-    """Where a brace closes, and the commas in it."""
-    depth = 0
-    commas: list[int] = []
-    for index in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[index], 0)
-        if not depth:
-            return index, commas
-        if text[index] == "," and depth == 1:
-            commas.append(index)
-    return None, []
-
-
-def _sequence(text: str) -> list[str]:
-    numbers, letters = _NUMBERS.fullmatch(text), _LETTERS.fullmatch(text)
-    if numbers:
-        first, last, step = int(numbers[1]), int(numbers[2]), abs(int(numbers[3] or 1)) or 1
-        if abs(last - first) // step > _MOST_ITEMS:
-            raise ShellSyntaxError("the script makes more words than can be followed")
-        padded = any(re.match(r"-?0\d", one) for one in (numbers[1], numbers[2]))
-        width = max(len(numbers[1]), len(numbers[2])) if padded else 0
-        sign = 1 if last >= first else -1
-        return [f"{one:0{width}d}" for one in range(first, last + sign, step * sign)]
-    if letters and letters[1].isupper() == letters[2].isupper():
-        first, last = ord(letters[1]), ord(letters[2])
-        sign = 1 if last >= first else -1
-        return [chr(one) for one in range(first, last + sign, sign)]
-    return []
-
-
-def _as_parts(text: str, parts: Sequence[WordPart]) -> tuple[WordPart, ...]:
-    made: list[WordPart] = []
-    for piece in re.findall(f"[{chr(_PRIVATE)}-\U0010ffff]|[^{chr(_PRIVATE)}-\U0010ffff]+", text):
-        index = ord(piece[0]) - _PRIVATE
-        if 0 <= index < len(parts):
-            made.append(parts[index])
-        elif made and not made[-1].quoted and re.fullmatch(r"\$[A-Za-z_]\w+", made[-1].text + piece[0]):
-            made[-1:] = parse_word(made[-1].text + piece).parts  # a longer name: `$X{1..3}`
-        else:
-            made.append(WordPart("text", piece, False))
-    return tuple(made)

@@ -16,14 +16,8 @@ class ShellState:
     variables: dict[str, list[str]] = field(default_factory=dict)
     """Of one element, or an array; without elements: unset."""
 
-    tables: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Arrays with names for their elements: `declare -A`."""
-
-    attributes: dict[str, str] = field(default_factory=dict)
-    """Letters that `declare` gave a variable."""
-
-    references: dict[str, str] = field(default_factory=dict)
-    """Names that stand for another variable: `declare -n`."""
+    opaque: frozenset[str] = frozenset()
+    """Variables that `declare` gave another nature, and that are never known: `-A`, `-n`, `-i`."""
 
     parameters: list[str] | None = None
     """`$1`, `$2`, …; None if they are not known."""
@@ -33,7 +27,7 @@ class ShellState:
 
     exported: dict[str, None] = field(default_factory=dict)
     options: frozenset[str] = frozenset()
-    """Of `set` and `shopt`."""
+    """Of `set`."""
 
     folder: str | None = None
     """Current directory; None while it is not known."""
@@ -55,9 +49,6 @@ class ShellState:
         return replace(
             self,
             variables=dict(self.variables),
-            tables={name: dict(one) for name, one in self.tables.items()},
-            attributes=dict(self.attributes),
-            references=dict(self.references),
             functions=dict(self.functions),
             exported=dict(self.exported),
             files=dict(self.files),
@@ -79,15 +70,9 @@ def merge(states: Sequence[ShellState], reason: Undecided) -> tuple[ShellState, 
     made = first.copy()
     for name in dict.fromkeys(name for one in states for name in one.variables):
         made.variables[name] = together(name, [one.variables.get(name) for one in states])
-    for name in dict.fromkeys(name for one in states for name in one.tables):
-        tables = [one.tables.get(name, {}) for one in states]
-        for key in dict.fromkeys(key for table in tables for key in table):
-            if any(table.get(key) != tables[0].get(key) for table in tables):
-                made.tables.setdefault(name, {})[key] = Unknown(f"${{{name}[{key}]}}", (name,), reason)
     for one in states[1:]:
         made.exported |= one.exported
-        made.attributes |= one.attributes
-        made.references |= one.references
+        made.opaque |= one.opaque
         made.options &= one.options
         for name, bodies in one.functions.items():
             held = made.functions.get(name, ())

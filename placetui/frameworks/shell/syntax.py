@@ -31,10 +31,7 @@ _BACKTICKS = re.compile(r"`(?:[^`\\]|\\.)*`", re.DOTALL)
 _FUNCTION = re.compile(r"([\w.:-]+)[ \t]*\([ \t]*\)")
 _CONDITIONAL_OPERATOR = re.compile(r"&&|\|\||[()<>]")
 _WITH_ESCAPES = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_ESCAPE = re.compile(
-    r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|c(.)|(.))", re.DOTALL
-)
-_ESCAPES = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
+_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 DECLARING = frozenset({"export", "declare", "local", "readonly", "typeset"})
 """Commands whose arguments are assignments."""
 
@@ -177,8 +174,8 @@ class Case:
     """`case`: a word against patterns."""
 
     word: Word
-    arms: tuple[tuple[tuple[Word, ...], Block, bool], ...]
-    """Patterns, commands with those of the next arm behind `;&`, and whether `;;&` lets others match, too."""
+    arms: tuple[tuple[tuple[Word, ...], Block], ...]
+    """Patterns and commands."""
 
     line: int
 
@@ -380,7 +377,7 @@ class Parser:
         word = self._word()
         self._skip_newlines()
         self._expect("in")
-        arms: list[tuple[tuple[Word, ...], Block, str]] = []
+        arms: list[tuple[tuple[Word, ...], Block]] = []
         self._skip_newlines()
         while not self._keyword(("esac",)):
             self._accept("(")
@@ -388,15 +385,12 @@ class Parser:
             while self._accept("|"):
                 patterns.append(self._pattern())
             self._expect(")")
-            arms.append((tuple(patterns), self._list(("esac",)), self._accept(";;", ";&", ";;&")))
+            arms.append((tuple(patterns), self._list(("esac",))))
+            if not self._accept(";;") and self._operator():
+                self._fail(f"`{self._operator()}` cannot be followed")
             self._skip_newlines()
         self._expect("esac")
-        made: list[tuple[tuple[Word, ...], Block, bool]] = []
-        for matched, commands, sign in reversed(arms):
-            falls = sign == ";&" and made
-            whole = Block((*commands.body, *made[0][1].body)) if falls else commands
-            made.insert(0, (matched, whole, made[0][2] if falls else sign == ";;&"))
-        return Case(word, tuple(made), line)
+        return Case(word, tuple(arms), line)
 
     def _for(self) -> Node:
         line = self.line
@@ -653,7 +647,7 @@ class Parser:
                 quoted = quoted or self._fail(f"a single quote is not closed: {text[start : start + 40]!r}")
                 parts.append(WordPart("text", quoted[1], True))
             elif found := self._take(_WITH_ESCAPES):
-                parts.append(WordPart("text", _ESCAPE.sub(_unescaped, found[1]), True))
+                parts.append(_with_escapes(found))
             elif self._take(_DOUBLE_QUOTE):
                 parts += self._double_quoted('"')
             elif found := self._take(_BACKSLASH):
@@ -791,17 +785,12 @@ class Parser:
         return self._fail(f"`{opens}` is not closed: {text[start : start + 40]!r}")
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    """One escape of `$'…'`."""
-    octal, short, wide, wider, control, letter = found.groups()
-    if octal:
-        return chr(int(octal, 8) & 255)
-    if control:
-        return chr(ord(control) & 31)
-    if short or wide or wider:
-        code = int(short or wide or wider, 16)
-        return chr(code) if code < 0x110000 else found[0]
-    return _ESCAPES.get(letter, found[0])
+def _with_escapes(found: re.Match[str]) -> WordPart:
+    """`$'…'`; one with rare escapes is not known, as the output of a command is not."""
+    letters = re.findall(r"\\(.)", found[1], re.DOTALL)
+    if set(letters) - _ESCAPES.keys():
+        return WordPart("command", found[0], True)
+    return WordPart("text", re.sub(r"(?s)\\(.)", lambda one: _ESCAPES[one[1]], found[1]), True)
 
 
 def _document_word(body: str) -> Word:

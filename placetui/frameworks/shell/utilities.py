@@ -6,8 +6,6 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from placetui.frameworks.shell.arithmetic import evaluate
-
 _MOST_NUMBERS = 1_000
 
 
@@ -92,24 +90,6 @@ def _sequence(arguments: list[str], given: str) -> str | None:
     return "".join(f"{number}\n" for number in range(begin, last + (1 if by > 0 else -1), by))
 
 
-def _cut(arguments: list[str], given: str) -> str | None:
-    found = re.fullmatch(r"-d\s?(.) -f\s?(\d+)", " ".join(arguments))
-    if found is None:
-        return None
-    lines = [line.split(found[1]) for line in given.splitlines()]
-    field = int(found[2]) - 1
-    return "".join(f"{one[field] if 0 <= field < len(one) else '' if len(one) > 1 else one[0]}\n" for one in lines)
-
-
-def _compute(expression: str) -> str | None:
-    if not re.fullmatch(r"[\d\s()+*/%-]+", expression):
-        return None
-    try:
-        return f"{evaluate(expression, lambda *_: None, lambda *_: None)}\n"
-    except (ValueError, ArithmeticError, RecursionError):
-        return None
-
-
 _PROGRAMS: Mapping[str, Callable[[list[str], str], str | None]] = {
     "echo": _echo,
     "printf": lambda arguments, _: formatted(arguments),
@@ -120,9 +100,5 @@ _PROGRAMS: Mapping[str, Callable[[list[str], str], str | None]] = {
     "tr": _translate,
     "wc": _count,
     "seq": _sequence,
-    "cut": _cut,
-    "expr": lambda arguments, _: _compute(" ".join(arguments)),
-    "bc": lambda _, given: _compute(given),
     "cat": lambda arguments, given: given if not arguments else None,
-    "xargs": lambda arguments, given: " ".join(given.split()) + "\n" if not arguments else None,
 }
