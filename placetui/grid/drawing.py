@@ -183,7 +183,7 @@ class Drawing:
         return self.pen.measure
 
     def header(self) -> tuple[Line, ...]:
-        return self._layout.header()
+        return self._layout.header
 
     def line(self, y: int) -> Line:
         """Line `y`, counted from 0 below the header."""
@@ -248,6 +248,9 @@ class Drawing:
     def signs(self) -> Iterator[tuple[Run, str]]:
         """The signs of the density, and what they mean."""
         yield from self._layout.key()
+
+    def has_signs_of(self, other: Drawing) -> bool:
+        return self._layout is other._layout
 
     def letter_of(self, node: int) -> Run | None:
         """The letter of the component with the largest share of a node's first GPU; None if it is free."""

@@ -65,6 +65,11 @@ class Overlay:
         return self._drifting.union(self._alerts_on)
 
     @cached_property
+    def noted(self) -> frozenset[tuple[int, int]]:
+        """Nodes and GPUs of which there is more to say than how full and busy they are."""
+        return self.marked.union(self._not_alive)
+
+    @cached_property
     def _alerts_on(self) -> dict[tuple[int, int], frozenset[AlertKind]]:
         found: dict[tuple[int, int], frozenset[AlertKind]] = {}
         for one in self.alerts:

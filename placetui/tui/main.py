@@ -45,7 +45,7 @@ from placetui.tui.options import Options
 from placetui.tui.panes.grid import GridLook, GridPane
 from placetui.tui.selection import Selection, place_of_row, ranks_at
 from placetui.tui.themes import GridPalette
-from placetui.tui.widgets.content import text_of, text_of_lines
+from placetui.tui.widgets.content import content_of, text_of_lines
 from placetui.tui.widgets.key_bar import Chip, KeyBar, KeyHint
 from placetui.tui.widgets.panel import ListPanel, Panel, name_border, title_of
 from placetui.tui.widgets.side import ComponentsPanel, EventsPanel, HeatPanel, JobsPanel, ProblemsPanel
@@ -326,7 +326,7 @@ class MainScreen(Screen[None]):
             if drawing is not None and self.palette is not None and views.size.width > 40:
                 key = drawing.key(views.size.width - 10)
                 if key:
-                    subtitle = Content.from_rich_text(text_of(key[0], self.palette))
+                    subtitle = content_of(key[0], self.palette)
         elif self.view in ("file", "text"):
             about = "edit" if self.view == "text" else ""
             title = title_of("File", None, f"{clean(self.picture.session.file, self._ascii)}  {about}")
@@ -409,7 +409,7 @@ class MainScreen(Screen[None]):
             place = selection.place or self.grid.cursor
             found = self._place_lines(place, width, compact=self.size.height < 30, rows=panel.room - len(lines))
             lines += found.lines
-            title = Content.from_rich_text(text_of(found.title, self.palette)) if found.title else title_of("Device")
+            title = content_of(found.title, self.palette) if found.title else title_of("Device")
         name_border(panel, title, "d all fields  enter rule" if self.pane is self.grid else "d all fields")
         panel.show(lines, self.palette)
 
@@ -536,15 +536,16 @@ class MainScreen(Screen[None]):
     def toggle_side(self) -> None:
         self.toggle_class("-no-side")
 
-    def _drawn(self, drawing: Drawing | None) -> None:
+    def _drawn(self, before: Drawing | None, drawing: Drawing | None) -> None:
         heat = drawing is not None and drawing.density == "heat" and drawing.overlay is not None
         self.set_class(heat and self.view == "grid", "-heat")
         if heat:
             for panel in self.query(HeatPanel):
                 panel.drawing = drawing
             self._scrolled()
-        self._write_title()
-        self._write_keys()
+        if before is None or drawing is None or not drawing.has_signs_of(before):
+            self._write_title()
+            self._write_keys()
 
     def _scrolled(self) -> None:
         """The map shows which part of the heat wall is in view."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from placetui.grid.densities.rows import Census
@@ -115,6 +116,7 @@ class DensityLayout(ABC):
         """Lines, the header not counted."""
         return -(-len(self.nodes) // self.across)
 
+    @cached_property
     def header(self) -> tuple[Line, ...]:
         """Lines that stay above the drawing."""
         return ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from statistics import median
 from weakref import ref
 
@@ -31,6 +32,7 @@ UPPER = "▀"
 ABSENT = Run(" ", TEXT)
 SIGNED = Style("text", bold=True, ground="white")
 DEAD = Style("white", bold=True, ground="alarm")
+TRACK = paint("track")
 
 
 def heat_of(sample: DeviceSample | None, metric: HeatMetric) -> float | None:
@@ -72,8 +74,10 @@ class Heat(DensityLayout):
         self._runs: dict[tuple[int, int], Run] = {}
         self._known: dict[Extent, tuple[Run, ...]] = {}
         """Plans of nodes that look alike."""
-        self._usual: tuple[ref[Overlay] | None, dict[int, float]] = None, {}
-        """What is usual in the overlay that was drawn last, which is not kept alive for it."""
+        self._cells: dict[int, tuple[tuple[int, ...], ...]] = {}
+        """By the number of a node's GPUs: those of each cell, the upper one first."""
+        self._floors: tuple[ref[Overlay] | None, dict[int, float]] = None, {}
+        """By component, what is far below its peers in the overlay drawn last, which is not kept alive for it."""
 
     # Where things are
 
@@ -112,6 +116,7 @@ class Heat(DensityLayout):
         yield CursorMark(x + self.columns, region.y, 1, left, inverse=False)
         yield CursorMark(region.x, region.y, 1)
 
+    @cached_property
     def header(self) -> tuple[Line, ...]:
         line = LineBuilder()
         if isinstance(self.nodes, range) and self.nodes.step == 1:
@@ -167,16 +172,20 @@ class Heat(DensityLayout):
             return
         if overlay is None:
             if extent not in self._known:
-                self._known[extent] = tuple(self._planned(extent, halves) for halves in self._cells(extent))
+                self._known[extent] = tuple(self._planned(extent, halves) for halves in self._cells_of(extent))
             yield from self._known[extent]
             return
-        for halves in self._cells(extent):
-            yield self._measured(node, halves, overlay, seen)
+        floors = self._floors_in(overlay)
+        for halves in self._cells_of(extent):
+            yield self._measured(node, halves, overlay, seen, floors) if halves else ABSENT
 
-    def _cells(self, extent: Extent) -> Iterator[tuple[int, ...]]:
-        """The GPUs of each cell, the upper one first."""
-        for column in range(self.columns):
-            yield tuple(index for index in (column, column + self.columns) if index < extent.gpus)
+    def _cells_of(self, extent: Extent) -> tuple[tuple[int, ...], ...]:
+        if extent.gpus not in self._cells:
+            columns = ((column, column + self.columns) for column in range(self.columns))
+            self._cells[extent.gpus] = tuple(
+                tuple(index for index in column if index < extent.gpus) for column in columns
+            )
+        return self._cells[extent.gpus]
 
     def _planned(self, extent: Extent, halves: Sequence[int]) -> Run:
         """In the hues of the components; without colour, the letter."""
@@ -194,8 +203,7 @@ class Heat(DensityLayout):
             full = all(residents[index] is not None for index in halves)
             return Run(mark.letter[0] if full else mark.letter[0].lower(), self.pen.letter_style(mark.name))
         paints = [
-            paint("track") if (one := residents[index]) is None else paint(self.pen.by_number[one].hue)
-            for index in halves
+            TRACK if (one := residents[index]) is None else paint(self.pen.by_number[one].hue) for index in halves
         ]
         return self._half_blocks(paints)
 
@@ -210,25 +218,28 @@ class Heat(DensityLayout):
             run = self._runs[key] = Run(UPPER, Style("heat", level=key[0], ground="heat", under=key[1]))
         return run
 
-    def _measured(self, node: int, halves: Sequence[int], overlay: Overlay, seen: NodeSample | None) -> Run:
+    def _measured(
+        self, node: int, halves: Sequence[int], overlay: Overlay, seen: NodeSample | None, floors: Mapping[int, float]
+    ) -> Run:
         residents = self.census[node].largest
-        if not halves:
-            return ABSENT
         paints: list[int] = []
         warmest: float | None = None
         for index in halves:
-            if sign := self._sign(node, index, overlay):
+            if (node, index) in overlay.noted and (sign := self._sign(node, index, overlay)):
                 return sign
-            sample = seen.device(index) if seen else None
             if self.metric == "state":
                 paints.append(_state_paint(overlay, node, index, residents[index]))
                 continue
-            value = heat_of(sample, self.metric)
-            if value is not None and self._is_far_below(value, residents[index], overlay):
+            value = heat_of(seen.device(index) if seen else None, self.metric)
+            if value is None:
+                paints.append(TRACK)
+                continue
+            component = residents[index]
+            if component is not None and value < floors.get(component, 0.0):
                 return Run(self.pen.glyphs.below, SIGNED)
-            paints.append(paint("track") if value is None else level_of(value))
-            if value is not None:
-                warmest = max(value, warmest or 0.0)
+            paints.append(level_of(value))
+            if warmest is None or value > warmest:
+                warmest = value
         if self._colored:
             return self._half_blocks(paints)
         if self.metric == "state":
@@ -249,13 +260,12 @@ class Heat(DensityLayout):
             return Run(self.pen.glyphs.states["restarting"], SIGNED)
         return None
 
-    def _is_far_below(self, value: float, component: int | None, overlay: Overlay) -> bool:
-        if component is None or self.metric not in ("memory", "load"):
-            return False
-        if self._usual[0] is None or self._usual[0]() is not overlay:
-            self._usual = ref(overlay), self._usual_values(overlay)
-        usual = self._usual[1].get(component, 0.0)
-        return usual >= NOTICEABLE and value < FAR_BELOW * usual
+    def _floors_in(self, overlay: Overlay) -> Mapping[int, float]:
+        if self._floors[0] is None or self._floors[0]() is not overlay:
+            usual = self._usual_values(overlay) if self.metric in ("memory", "load") else {}
+            floors = {component: FAR_BELOW * value for component, value in usual.items() if value >= NOTICEABLE}
+            self._floors = ref(overlay), floors
+        return self._floors[1]
 
     def _usual_values(self, overlay: Overlay) -> dict[int, float]:
         """By component, the value in the middle; of many GPUs a sample."""
@@ -278,5 +288,5 @@ def _state_paint(overlay: Overlay, node: int, index: int, resident: int | None) 
     if state == "starting":
         return paint("text")
     if state == "pending" or resident is None:
-        return paint("track")
+        return TRACK
     return paint("muted")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 
 from placetui.grid.densities import lanes
 from placetui.grid.densities.base import (
@@ -85,6 +86,7 @@ class Letters(DensityLayout):
                 used[device] += len(label)
         return max(used, default=0)
 
+    @cached_property
     def header(self) -> tuple[Line, ...]:
         line = LineBuilder()
         line.put(0, "node", FAINT)

@@ -12,10 +12,7 @@ _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 
 
 def _cell(left: int, right: int) -> str:
-    bits = 0
-    for dots, height in zip(_DOTS, (left, right), strict=True):
-        for bit in dots[: max(0, min(4, height))]:
-            bits |= bit
+    bits = sum(_DOTS[0][:left]) + sum(_DOTS[1][:right])
     return chr(0x2800 + bits) if bits else " "
 
 
@@ -80,7 +77,8 @@ def history(
         return [_one_line(dots, width, ground)]
     found: list[Line] = []
     for line in reversed(range(lines)):
-        cells = [_cell(dots[2 * column] - 4 * line, dots[2 * column + 1] - 4 * line) for column in range(width)]
+        here = [max(0, min(4, height - 4 * line)) for height in dots]
+        cells = [_CELLS[left][right] for left, right in zip(here[::2], here[1::2], strict=True)]
         level = round((line + 0.5) / lines * (LEVELS - 1))
         found.append((Run("".join(cells), Style("heat", level=level, ground=ground)),))
     return found

@@ -81,6 +81,9 @@ class GridLook:
         return ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)]
 
 
+MANY = 32
+"""Devices that are painted one by one; of more, the whole grid is."""
+
 TALLEST = 64
 """Lines of a node at most, with all that is beside its GPUs."""
 
@@ -142,6 +145,7 @@ class GridPane(ScrollView, can_focus=True):
         """Where the mouse button went down."""
 
         self._dragged = False
+        self._told: Selection | None = None
         self._found_before = NO_HITS, -1
         self._strips: LRUCache[object, Strip] = LRUCache(4096)
 
@@ -311,7 +315,10 @@ class GridPane(ScrollView, can_focus=True):
         return Selection(self.cursor, tuple(places), ranks)
 
     def _tell(self) -> None:
-        self.post_message(SelectionChanged(self.target))
+        target = self.target
+        if target != self._told:
+            self._told = target
+            self.post_message(SelectionChanged(target))
 
     def watch_selected(self) -> None:
         self._tell()
@@ -569,14 +576,14 @@ class GridPane(ScrollView, can_focus=True):
         if self.drawing is None:
             return
         first, last = self._visible_lines()
-        for place in places:
-            top = self.drawing.top_of(place.node)
-            # Of thousands, few are in view, and only of these it is asked where they are.
-            if top is None or not first - TALLEST < top < last:
-                continue
-            region = self._region(place)
-            if region is not None:
-                self.refresh(region.translate(-self.scroll_offset))
+        # Of thousands, few are in view, and only of these it is asked where they are.
+        tops = ((place, self.drawing.top_of(place.node)) for place in places)
+        visible = [place for place, top in tops if top is not None and first - TALLEST < top < last]
+        if len(visible) > MANY:
+            self.refresh()
+        elif regions := [region for place in visible if (region := self._region(place)) is not None]:
+            scrolled = -self.scroll_offset
+            self.refresh(*(region.translate(scrolled) for region in regions))
 
     def _at(self, event: events.MouseEvent) -> Place | None:
         offset = event.get_content_offset(self)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from rich.text import Text
+from textual.content import Content
 
 from placetui.grid import Line, plain
 from placetui.tui.themes import GridPalette
@@ -16,6 +18,12 @@ def text_of(line: Line, palette: GridPalette) -> Text:
     for run in line:
         text.append(run.text, palette.rich_style(run.style))
     return text
+
+
+@lru_cache(maxsize=16)
+def content_of(line: Line, palette: GridPalette) -> Content:
+    """One line, for the border of a panel; the same as long as it says the same."""
+    return Content.from_rich_text(text_of(line, palette))
 
 
 def text_of_lines(lines: Iterable[Line], palette: GridPalette) -> Text:

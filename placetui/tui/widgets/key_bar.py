@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
+from rich.segment import Segment
 from rich.style import Style as RichStyle
-from rich.text import Text
 from textual import events
 from textual.reactive import reactive
+from textual.strip import Strip
 from textual.widget import Widget
 
 from placetui.tui.actions import BY_ID, Context, availability, footer, key_names
@@ -45,6 +46,7 @@ DIVIDER = KeyHint("", "")
 class KeyBar(Widget):
     """Keys and labels of the actions that are useful in a view; a click does what the key does."""
 
+    ALLOW_SELECT = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key", "key-bar--label", "key-bar--disabled", "key-bar--chip"}
 
     context: reactive[Context] = reactive(Context("grid"))
@@ -89,22 +91,26 @@ class KeyBar(Widget):
             return next((name for name in names if len(name) > 1), names[0])
         return names[0]
 
-    def render(self) -> Text:
-        key_style = self.get_component_rich_style("key-bar--key", partial=True)
-        label_style = self.get_component_rich_style("key-bar--label", partial=True)
-        disabled = self.get_component_rich_style("key-bar--disabled", partial=True)
-        text = Text(no_wrap=True, end="")
+    def render_line(self, y: int) -> Strip:
+        """All in one line, painted by itself: it changes with every step of the cursor."""
+        look = {
+            name: self.get_component_rich_style(f"key-bar--{name}") for name in ("chip", "key", "label", "disabled")
+        }
+        base = self.visual_style.rich_style
+        segments: list[Segment] = []
         if self.chip.text:
-            chip = self.get_component_rich_style("key-bar--chip", partial=True) + self.chip.style
-            text.append(f" {self.chip.text} ", chip)
+            segments.append(Segment(f" {self.chip.text} ", look["chip"] + self.chip.style))
+        end = sum(segment.cell_length for segment in segments)
         for x, hint in self._entries():
-            text.append(" " * (x - text.cell_len))
+            segments.append(Segment(" " * (x - end), base))
             if not hint.key:
-                text.append("| " if self._ascii else "│ ", disabled)
+                segments.append(Segment("| " if self._ascii else "│ ", look["disabled"]))
+                end = x + 2
                 continue
-            text.append(f" {hint.key} ", key_style if hint.ready else disabled)
-            text.append(f" {hint.label} ", label_style if hint.ready else disabled)
-        return text
+            segments.append(Segment(f" {hint.key} ", look["key" if hint.ready else "disabled"]))
+            segments.append(Segment(f" {hint.label} ", look["label" if hint.ready else "disabled"]))
+            end = x + hint.width - 1
+        return Strip(segments).crop_extend(0, self.size.width, base)
 
     async def on_click(self, event: events.Click) -> None:
         """Do what is written under the mouse."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from rich.segment import Segment
@@ -24,6 +25,7 @@ from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.content import changed_columns, text_of_lines
 
 
+@lru_cache(maxsize=64)
 def title_of(name: str, count: int | str | None = None, about: str = "", *, trouble: bool = False) -> Content:
     """What stands in the border of a panel: its name, how many there are, and what it shows."""
     parts: list[str | tuple[str, str]] = [(name, "bold $grid-text")]

@@ -88,8 +88,9 @@ class StatusBar(Bar):
         head, tail = self._head(status), self._tail(status)
         mode = (Run(f"   {status.mode}", MUTED),) if status.mode else ()
         topology = (Run(f"   {status.topology}", MUTED),) if status.topology else ()
+        parts = self._parts(status)
         all_of_it, most_of_it, least = (
-            _width(tail) + sum(part.width for part in self._fitting(status, weight)) for weight in (6, 4, 2)
+            _width(tail) + sum(part.width for part in parts if part.weight < weight) for weight in (6, 4, 2)
         )
         name = os.path.basename(status.file)
         for middle, file, wanted in (
@@ -107,7 +108,10 @@ class StatusBar(Bar):
             file = cut(name, room, keep="end", ellipsis=".." if status.ascii else "…")
             middle = ()
         left = [*head, Run(clean(file, status.ascii) or "no file", NAME), *tail, *middle]
-        parts = self._shown(status, width - _width(left) - 1)
+        room = width - _width(left) - 1
+        while parts and sum(part.width for part in parts) > room:
+            heaviest = max(part.weight for part in parts)
+            parts = [part for part in parts if part.weight < heaviest]
         right = [run for part in parts for run in (Run(" " * part.gap, TEXT), *part.runs)]
         gap = width - _width(left) - _width(right) - 1
         return [(*left, Run(" " * max(0, gap), TEXT), *right)]
@@ -156,16 +160,6 @@ class StatusBar(Bar):
             parts.append(Part(4, (Run(f"{totals.load:.0f}", NAME), Run(" %", MUTED)), gap=1))
         if totals.power is not None:
             parts.append(Part(7, (Run(f"{totals.power / 1000:.1f}", NAME), Run(" kW", MUTED))))
-        return parts
-
-    def _fitting(self, status: TopLine, weight: int) -> list[Part]:
-        return [part for part in self._parts(status) if part.weight < weight]
-
-    def _shown(self, status: TopLine, room: int) -> list[Part]:
-        parts = self._parts(status)
-        while parts and sum(part.width for part in parts) > room:
-            heaviest = max(part.weight for part in parts)
-            parts = [part for part in parts if part.weight < heaviest]
         return parts
 
     async def on_click(self, event: events.Click) -> None:
