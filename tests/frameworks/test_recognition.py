@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from placetui.frameworks.cluster_facts import ClusterFacts, NodeSeen, RayJobSeen
+from placetui.frameworks.cluster_facts import ActorSeen, BundleSeen, ClusterFacts, GroupSeen, NodeSeen, RayJobSeen
 from placetui.frameworks.entrypoint import split_command
 from placetui.frameworks.recognition import RecognisedJob, environment_read, recognise
 from placetui.frameworks.registry import framework
@@ -147,6 +147,36 @@ def test_slime_without_the_ids_of_gpus_has_as_many_ranks_as_it_says() -> None:
     assert {one.actor: one.rank for one in job.ranks} == {actor: rank for actor, (_, rank, _, _) in truth.items()}
     assert dict(job.world_sizes) == {"actor": 2, "rollout": 2}
     assert job.phase == "running"
+
+
+@pytest.mark.parametrize("dead", [None, "e0", "e1"])
+def test_gpus_that_others_hold_are_not_taken_for_those_of_an_idle_bundle(dead: str | None) -> None:
+    """Another job has GPU 0 to 3: engines over two GPUs each have a bundle in which nothing runs."""
+
+    def engine(number: int) -> ActorSeen:
+        required = {f"GPU_group_{2 + 2 * number}_ab": 0.2}
+        one = ActorSeen(f"e{number}", "", "SGLangEngine", job="01", node="n", group="ab", required=required)
+        if one.id == dead:
+            return replace(one, state="DEAD", cause="WORKER_DIED")
+        return replace(one, slots={6 + 2 * number: 0.2})
+
+    trains = [
+        ActorSeen(f"t{n}", "", "MegatronTrainRayActor", job="01", node="n", group="ab", started=1.0 + n)
+        for n in range(2)
+    ]
+    trains = [replace(one, required={f"GPU_group_{n}_ab": 0.4}, slots={4 + n: 0.4}) for n, one in enumerate(trains)]
+    bundles = (BundleSeen("n", {"CPU": 1.0, "GPU": 1.0}),) * 6
+    facts = ClusterFacts(
+        (NodeSeen("n", "10.0.0.1", 10),), (*trains, engine(0), engine(1)), (GroupSeen("ab", job="01", bundles=bundles),)
+    )
+    words = ["--actor-num-gpus-per-node", "2", "--rollout-num-gpus", "4", "--rollout-num-gpus-per-engine", "2"]
+    plan = slime_plan({"framework": "slime", "argv": words, "nodes": [{"gpus": 10, "ip": "10.0.0.1"}]})
+    assert identities(recognise(facts, {"01": plan})) == {
+        "t0": ("actor", 0, (4,), "01"),
+        "t1": ("actor", 1, (5,), "01"),
+        "e0": ("rollout", 0, (6, 7), "01"),
+        "e1": ("rollout", 1, (8, 9), "01"),
+    }
 
 
 def test_an_unrelated_job_is_nobodys() -> None:

@@ -144,13 +144,8 @@ class _Slots:
             by_node.setdefault(node_of[index], []).append(index)
         for node, indices in by_node.items():
             seen = facts.node_by_id.get(node, NodeSeen(node))
-            taken = {gpu_of[index] for index in indices if index in gpu_of}
-            # Nothing tells which GPU an idle bundle has: Ray gives them out in order.
-            everything = map(seen.physical, range(max(seen.gpus, len(indices))))
-            rest = iter(sorted(one for one in everything if one not in taken))
-            for index in indices:
-                if index not in gpu_of:
-                    gpu_of[index] = next(rest, index)
+            gpus = list(map(seen.physical, range(max(seen.gpus, len(indices)))))
+            gpu_of |= _idle(indices, gpus, {index: gpu_of[index] for index in indices if index in gpu_of})
         listed = {node: bool(facts.node_by_id.get(node, NodeSeen(node)).gpu_ids) for node in by_node}
 
         def key(index: int) -> tuple[object, ...]:
@@ -193,6 +188,29 @@ class _Slots:
         """Physical ids from a slot on, as far as they are on its node."""
         node = self.places[first][0]
         return tuple(gpu for other, gpu in self.places[first : first + gpus] if other == node)
+
+
+def _idle(indices: Sequence[int], gpus: Sequence[int], known: Mapping[int, int]) -> dict[int, int]:
+    """GPUs of the bundles of a node in which nothing runs: Ray gives them out in its order, around what others hold."""
+    free = [gpu for gpu in gpus if gpu not in known.values()]
+    found: dict[int, int] = {}
+    below = -1
+    for is_known, run in groupby(indices, key=known.__contains__):
+        here = list(run)
+        if is_known:
+            below = gpus.index(known[here[-1]]) if known[here[-1]] in gpus else below
+            continue
+        after = next((known[index] for index in indices if index > here[-1] and index in known), None)
+        above = gpus.index(after) if after in gpus else len(gpus)
+        between = [gpu for gpu in free if below < gpus.index(gpu) < above]
+        # What comes before the first one known ends there; others may hold the GPUs below.
+        between = between[-len(here) :] if below < 0 and after is not None else between[: len(here)]
+        between += [gpu for gpu in free if gpu not in between]
+        for index, gpu in zip(here, between, strict=False):
+            found[index] = gpu
+            free.remove(gpu)
+        found |= {index: index for index in here if index not in found}
+    return found
 
 
 def _training(slots: _Slots, actors: Sequence[ActorSeen], plan: Plan | None, *, releases: bool) -> Iterator[RankSeen]:
