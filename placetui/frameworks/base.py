@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -141,9 +142,13 @@ class Framework(Protocol):
     def with_names(self, plan: Plan, config: Reader) -> Plan:
         """The plan with the names that a job of this file is known by: `Component.group_name`, `Plan.not_launched`.
 
-        Asked for only where a job is watched: planning itself reads as little of a file as it can.
+        Asked for only where a job is watched: planning itself reads as little of a file as it can. As a rule components
+        are started one after another: one of which nothing was ever seen is not launched yet.
         """
-        return plan
+        return replace(plan, not_launched={"": frozenset(plan.components)})
+
+    interchangeable: frozenset[str] = frozenset()
+    """Names of components of which a job has one, where its processes do not say which: the file decides."""
 
     def configuration(self, job: RayJobSeen, environment: Mapping[str, str]) -> JobConfiguration | None:
         """Where the configuration of a running job is, as its entrypoint and the environment of a rank say."""

@@ -98,7 +98,12 @@ def named(job: RecognisedJob, outline: PlanOutline) -> RecognisedJob:
     """The job with the components of a plan, where it is known by the names of groups only."""
     if job.framework != outline.framework or set(job.world_sizes) <= set(outline.sizes):
         return job
-    names = outline.groups
+    names = dict(outline.groups)
+    unsure = framework(job.framework).interchangeable
+    called = [name for name in job.world_sizes if name in unsure and name not in outline.sizes]
+    planned = [name for name in outline.sizes if name in unsure and name not in job.world_sizes]
+    if len(called) == len(planned) == 1:
+        names |= {**{name: name for name in job.world_sizes}, called[0]: planned[0]}
     if not any(one.component in names for one in job.ranks):
         return job
     ranks = tuple(replace(one, component=names[one.component]) for one in job.ranks if one.component in names)

@@ -12,11 +12,14 @@ import pytest
 from placetui.document import Document, PlanRequest, plan_document
 from placetui.frameworks.cluster_facts import ActorSeen, ClusterFacts, NodeSeen, RayJobSeen
 from placetui.frameworks.recognition import recognise
+from placetui.frameworks.registry import framework
 from placetui.observe.attribution import Attribution
 from placetui.observe.drift import drift
 from placetui.observe.following import PlanOutline, follow, summary
 from placetui.observe.model import Observation, ProcessSample
+from placetui.placement.config.reader import Reader
 from placetui.placement.plan import Plan
+from placetui.placement.problems import Problems
 from placetui.runtime.gcs.model import RayActor, RayNode, Tables
 from placetui.runtime.watch.recognition import JobWatch
 from placetui.runtime.watch.samplers import GpuOrder
@@ -80,6 +83,15 @@ def test_a_healthy_slime_job_shows_no_drift(name: str) -> None:
     facts, plan = slime_facts(SLIME[name]), slime_plan(SLIME[name])
     seen = observe(facts, plan, {facts.jobs[0].id: plan})
     assert (seen.job, drift(plan, seen)) == (facts.jobs[0].id, ())
+
+
+def test_a_component_that_is_not_started_yet_is_not_missing() -> None:
+    """slime and verl start their components one after another, with minutes between."""
+    facts, plan = slime_facts(SLIME["separate"]), slime_plan(SLIME["separate"])
+    plan = framework("slime").with_names(plan, Reader({}, Problems()))
+    started = replace(facts, actors=[one for one in facts.actors if "Train" not in one.class_name])
+    seen = observe(started, plan, {facts.jobs[0].id: plan})
+    assert (seen.job, seen.not_launched, drift(plan, seen)) == (facts.jobs[0].id, ("actor",), ())
 
 
 def change(facts: ClusterFacts, name: str, **values: Any) -> ClusterFacts:

@@ -75,6 +75,7 @@ class Verl(Framework):
         return transfer_queue_problems(plan, nodes, actors)
 
     environment_read = frozenset({"RANK", "WORLD_SIZE", "RAY_LOCAL_WORLD_SIZE", "WG_PREFIX"})
+    interchangeable = frozenset({"actor_rollout_ref", "actor_rollout", "actor"})
 
     def identify(self, facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
         from placetui.frameworks.verl.identify import identify

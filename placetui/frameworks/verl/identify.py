@@ -7,7 +7,7 @@ a worker. A rank of `rollout`, `reward_model` or a teacher is a server; the work
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from placetui.frameworks.cluster_facts import ActorSeen, ClusterFacts, DeviceSource, RankSeen
@@ -33,14 +33,21 @@ SERVICES = {
     "GlobalRequestLoadBalancer": "load balancer",
     "TransferQueueController": "transfer queue controller",
     "SimpleStorageUnit": "transfer queue storage",
-    "AsyncvLLMServer": "inference server",
-    "AsyncSglangServer": "inference server",
+    "WorkerGroupRegisterCenter": "register center",
+    "RewardManagerWorker": "reward manager",
 }
 """What the other actors of such a job are, by class."""
 
+_OWN_POOLS = {"reward": "reward_model", "critic": "critic", "rollout": "rollout"}
+"""Components of workers that do not train the policy, by the first word of their pool."""
+
 _GROUP = re.compile(r"(?P<pool>.*)verl_group_(?P<sizes>\d+(?:_\d+)*):(?P<index>\d+)")
+_WORKER_CLASSES = ("WorkerDict", "TrainingWorker")
+_REPLICA_CLASSES = ("CheckpointEngineWorker", "vLLMAsyncRollout", "ServerAdapter")
+"""Of workers that hold the GPUs of a replica; the last two up to 0.7.0, by engine."""
+
 _WORKER = re.compile(
-    r"(?P<prefix>.*?)(?P<class>WorkerDict|CheckpointEngineWorker|TrainingWorker)_(?P<group>\d+):(?P<bundle>\d+)"
+    rf"(?P<prefix>.*?)(?P<class>{'|'.join(_WORKER_CLASSES + _REPLICA_CLASSES)})_(?P<group>\d+):(?P<bundle>\d+)"
 )
 _REPLICA = re.compile(
     r"rollout_(?:(?P<kind>reward|teacher)_)?(?P<mode>standalone|colocate)_(?P<replica>\d+)(?:_(?P<teacher>.+))?"
@@ -49,7 +56,9 @@ _SERVER = re.compile(
     r"(?P<engine>vllm|sglang)_server_(?:(?P<kind>reward|teacher|decode)_)?(?P<replica>\d+)_(?P<part>\d+)"
     r"(?:_(?P<teacher>.+))?"
 )
-_TRTLLM = re.compile(r"trtllm_server_(?:(?P<kind>reward)_)?(?P<replica>\d+)")
+_WHOLE_SERVER = re.compile(r"(?:trtllm_server_(?:(?P<kind>reward)_)?|async_llm_server_)(?P<replica>\d+)")
+"""Of TensorRT-LLM, and of any engine up to 0.5."""
+
 _TASK = re.compile(r"WorkerDict\.(actor_rollout_ref|actor_rollout|actor|critic|ref|rm)_")
 
 
@@ -73,20 +82,31 @@ def identify(facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
     servers: list[_Server] = []
     for actor in facts.actors:
         name = class_of(actor)
-        if name in ("WorkerDict", "TrainingWorker"):
+        if name in _WORKER_CLASSES:
             workers.append(actor)
-        elif name == "CheckpointEngineWorker" and (found := _replica_of(actor)) is not None:
+        elif name in _REPLICA_CLASSES and (found := _replica_of(actor)) is not None:
             replicas.setdefault(found, []).append(actor)
         elif (server := _server_of(actor)) is not None:
             servers.append(server)
         elif name in SERVICES:
             yield RankSeen(actor.id, actor.job, SERVICES[name], service=True)
-    training = [one for one in workers if not _pool_of(facts, one).startswith("reward_pool")]
-    yield from _training(facts, training, servers, plan)
+    pools: dict[str, list[ActorSeen]] = {}
     for actor in workers:
-        if actor not in training:
-            yield _worker(facts, actor, "reward_model")
-    yield from _servers(facts, servers, replicas, training, plan)
+        pools.setdefault(_pool_of(facts, actor) or _prefix(actor), []).append(actor)
+    named = {pool: _OWN_POOLS.get(pool.split("_")[0], "") for pool in pools}
+    training = [one for pool, found_here in pools.items() if not named[pool] for one in found_here]
+    hold = {named[pool]: found_here for pool, found_here in pools.items() if named[pool]}
+    yield from _servers(facts, servers, replicas, lambda component: hold.get(component, training), plan)
+    served = {one.component for one in servers}
+    shared = any(one.component == "rollout" and ("rollout", one.replica) not in replicas for one in servers)
+    serves = shared and "rollout" not in hold if "rollout" in served else "trainer_pool" not in pools
+    for pool, found_here in pools.items():
+        name, note = (named[pool], "") if named[pool] else _training(found_here, plan, serves=serves)
+        for actor in found_here:
+            if name in served:
+                yield RankSeen(actor.id, actor.job, f"{name} worker", service=True)
+            else:
+                yield _worker(facts, actor, name, note)
     for (component, number), found_workers in replicas.items():
         for actor in found_workers:
             note = f"worker {_rank(facts, actor)} of replica {number}"
@@ -126,7 +146,7 @@ def _server_of(actor: ActorSeen) -> _Server | None:
     if found:
         component = _component(found["kind"], found["teacher"])
         return _Server(actor, component, int(found["replica"]), int(found["part"]), found["kind"] == "decode")
-    found = _TRTLLM.fullmatch(actor.name)
+    found = _WHOLE_SERVER.fullmatch(actor.name)
     return _Server(actor, _component(found["kind"], None), int(found["replica"]), 0) if found else None
 
 
@@ -144,27 +164,20 @@ def _rank(facts: ClusterFacts, actor: ActorSeen) -> int:
     return int(found["group"]) * len(group.bundles if group else ()) + int(found["bundle"]) if found else 0
 
 
-def _training(
-    facts: ClusterFacts, actors: Sequence[ActorSeen], servers: Sequence[_Server], plan: Plan | None
-) -> Iterator[RankSeen]:
+def _training(actors: Sequence[ActorSeen], plan: Plan | None, *, serves: bool) -> tuple[str, str]:
+    """What the workers of a pool are called, and what to say of them. Their tasks tell, else the plan."""
     keys = {found[1] for actor in actors for task in actor.tasks if (found := _TASK.search(task))}
-    planned = (
-        next((one for one in plan.components.values() if one.roles or one.name == "trainer"), None) if plan else None
-    )
-    for prefix in {_prefix(actor) for actor in actors}:
-        mine = [actor for actor in actors if _prefix(actor) == prefix]
-        name = next((key for key in ("actor_rollout_ref", "actor_rollout", "actor") if key in keys), "")
-        if class_of(mine[0]) == "TrainingWorker":
-            name = "trainer"
-        elif not name:
-            hybrid = any(one.component == "rollout" for one in servers)
-            name = planned.name if planned is not None else "actor_rollout" if hybrid else "actor"
-        roles = sorted({role for key in keys for role in key.split("_")}, key=ROLE_ORDER.index)
-        if planned is not None and planned.name == name:
-            roles = list(planned.roles)
-        note = f"{listing(roles)} in one process" if len(roles) > 1 else ""
-        for actor in mine:
-            yield _worker(facts, actor, name, note)
+    components = plan.components.values() if plan is not None else ()
+    planned = next((one for one in components if one.roles or one.name == "trainer"), None)
+    name = next((key for key in ("actor_rollout_ref", "actor_rollout", "actor") if key in keys), "")
+    if class_of(actors[0]) == "TrainingWorker":
+        name = "trainer"
+    elif not name:
+        name = planned.name if planned is not None else "actor_rollout" if serves else "actor"
+    roles = sorted({role for key in keys for role in key.split("_")}, key=ROLE_ORDER.index)
+    if planned is not None and planned.name == name:
+        roles = list(planned.roles)
+    return name, f"{listing(roles)} in one process" if len(roles) > 1 else ""
 
 
 def _prefix(actor: ActorSeen) -> str:
@@ -196,7 +209,7 @@ def _servers(
     facts: ClusterFacts,
     servers: Sequence[_Server],
     replicas: Mapping[tuple[str, int], Sequence[ActorSeen]],
-    training: Sequence[ActorSeen],
+    holders: Callable[[str], Sequence[ActorSeen]],
     plan: Plan | None,
 ) -> Iterator[RankSeen]:
     """Servers as parts of replicas: rank = replica x parts + part."""
@@ -209,6 +222,8 @@ def _servers(
         }
         parts = 1 + max(part for found in ordered.values() for part in found)
         sizes: tuple[int, ...] = ()
+        # Prefill and decode have sizes of their own, which only the configuration says.
+        is_known = planned is not None or not any(one.decode for one in mine)
         if planned is not None and planned.engines:
             parts = max(parts, planned.parts_per_engine or 1)
             sizes = tuple(len(one.devices) for one in planned.placements[:parts])
@@ -219,11 +234,12 @@ def _servers(
             workers = _Workers(facts, replicas.get((component, replica), ()))
             first, size = 0, workers.size
             if not workers.by_rank:
-                workers = _Workers(facts, training)
+                workers = _Workers(facts, holders(component))
                 size = sum(sizes) or workers.size // max(1, hybrid)
                 first = replica * size
             for part, server in found.items():
-                here = [one for one in workers.of(first, size, part, parts, sizes) if one.node == server.actor.node]
+                cut = workers.of(first, size, part, parts, sizes) if is_known else ()
+                here = [one for one in cut if one.node == server.actor.node]
                 booked = (component, replica) in replicas
                 yield RankSeen(
                     server.actor.id,

@@ -11,6 +11,7 @@ import pytest
 from placetui.frameworks.cluster_facts import ActorSeen, BundleSeen, ClusterFacts, GroupSeen, NodeSeen
 from placetui.frameworks.planner import make_plan
 from placetui.frameworks.recognition import recognise
+from placetui.observe.following import PlanOutline, follow
 from placetui.placement.plan import Plan
 from placetui.placement.topology import Node
 from tests.frameworks.live_recordings import read_of, recorded
@@ -148,3 +149,78 @@ def test_two_jobs_have_the_same_names_and_are_two() -> None:
     jobs = recognise(replace(facts, actors=(*facts.actors, *other), groups=(*facts.groups, *groups)))
     assert [job.world_sizes for job in jobs] == [RANKS[RUNS[2]["id"]]] * 2
     assert [{one.job for one in job.ranks} for job in jobs] == [{"01000000"}, {"02000000"}]
+
+
+def worker(name: str, rank: int, size: int, group: str = "", share: float = 1.0, kind: str = "WorkerDict") -> ActorSeen:
+    """Rank of a worker group on the only node, with the GPU of its number."""
+    return ActorSeen(
+        f"{name}{rank}",
+        f"{name}{kind}_0:{rank}",
+        f"create_colocated_worker_cls.<locals>.{kind}" if kind == "WorkerDict" else kind,
+        job="01",
+        node="n",
+        group=group,
+        required={f"GPU_group_{rank}_{group}": share},
+        slots={rank: share},
+        environment={"RANK": str(rank), "WORLD_SIZE": str(size), "WG_PREFIX": name},
+    )
+
+
+def facts_with(pools: dict[str, str], *actors: ActorSeen) -> ClusterFacts:
+    """One node; `pools` are names of pools by the id of their group."""
+    groups = tuple(GroupSeen(one, f"{pool}verl_group_2:0", job="01") for one, pool in pools.items())
+    return ClusterFacts((NodeSeen("n", "10.0.0.1", 8),), actors, groups)
+
+
+def found(facts: ClusterFacts) -> dict[str, tuple[str, int, bool, tuple[int, ...]]]:
+    (job,) = recognise(facts)
+    return {one.actor: (one.component, one.rank, one.service, one.devices) for one in (*job.ranks, *job.services)}
+
+
+def test_pools_of_their_own_are_components_of_their_own() -> None:
+    """verl's example of split placement: the critic has the other half of the GPUs."""
+    halves = [worker(name, rank, 2, group) for name, group in (("aaaaaa", "a1"), ("bbbbbb", "b2")) for rank in (0, 1)]
+    seen = found(facts_with({"a1": "actor_rollout_ref_pool", "b2": "critic_pool"}, *halves))
+    assert [one[:3] for one in seen.values()] == [
+        ("actor_rollout", 0, False),
+        ("actor_rollout", 1, False),
+        ("critic", 0, False),
+        ("critic", 1, False),
+    ]
+
+
+def test_servers_of_older_releases_are_ranks() -> None:
+    """Up to 0.5 they are called otherwise; up to 0.7.0 other classes hold the GPUs of a replica."""
+    fused = [worker("aaaaaa", rank, 4, "a1") for rank in range(4)]
+    servers = [
+        ActorSeen(f"s{number}", f"async_llm_server_{number}", "AsyncvLLMServer", job="01", node="n")
+        for number in range(2)
+    ]
+    center = ActorSeen("c", "aaaaaa_register_center", "WorkerGroupRegisterCenter", job="01", node="n")
+    seen = found(facts_with({"a1": "global_pool"}, *fused, *servers, center))
+    assert (seen["s0"], seen["s1"]) == (("rollout", 0, False, (0, 1)), ("rollout", 1, False, (2, 3)))
+    assert seen["aaaaaa3"] == ("actor_rollout", 3, False, (3,))
+    assert seen["c"][2]
+    held = [worker("rollout_standalone_0", rank, 2, "b2", kind="vLLMAsyncRollout") for rank in (0, 1)]
+    server = ActorSeen("s", "vllm_server_0_0", "vLLMHttpServer", job="01", node="n")
+    seen = found(facts_with({"b2": "rollout_pool_0"}, *held, server))
+    assert seen["s"] == ("rollout", 0, False, (0, 1))
+    assert seen["rollout_standalone_01"][:3] == ("rollout worker", 0, True)
+
+
+def test_sizes_of_prefill_and_decode_are_not_invented() -> None:
+    fused = [worker("aaaaaa", rank, 8, "a1", 0.3333) for rank in range(8)]
+    names = ["sglang_server_0_0", "sglang_server_decode_0_0", "sglang_server_decode_0_1"]
+    servers = [ActorSeen(name, name, "SGLangHttpServer", job="01", node="n") for name in names]
+    seen = found(facts_with({"a1": "global_pool"}, *fused, *servers))
+    assert [seen[name] for name in names] == [("rollout", rank, False, ()) for rank in range(3)]
+
+
+@pytest.mark.parametrize("planned", ["actor_rollout_ref", "actor_rollout", "actor"])
+def test_the_file_says_what_training_is_called(planned: str) -> None:
+    fused = [worker("aaaaaa", rank, 2, "a1") for rank in range(2)]
+    (job,) = recognise(facts_with({"a1": "global_pool"}, *fused))
+    followed, note = follow([job], PlanOutline("verl", {planned: 2, "rollout": 1}))
+    assert followed is not None
+    assert (dict(followed.world_sizes), note) == ({planned: 2}, "")
+    assert follow([job], PlanOutline("verl", {"trainer": 2}))[0] is None
