@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from placetui.bridge.work import Work
+from placetui.observe.model import RankState
 from placetui.runtime.errors import ClusterError, ClusterLost, NotPossible
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.model import RayActor, RayGroup, RayNode
 from placetui.runtime.jobs import records
+from placetui.runtime.jobs.logs import log_targets
 from placetui.runtime.jobs.records import READY, RECORDS, Record
-from placetui.runtime.jobs.state import find_all_jobs, find_job
+from placetui.runtime.jobs.state import JobStatus, find_all_jobs, find_job
 from placetui.runtime.jobs.stop import stop, stop_any
 from placetui.runtime.policy import Policy
 from tests.runtime.fake_head import FakeHead
@@ -166,6 +168,32 @@ def test_of_the_dead_those_of_the_job_say_why() -> None:
     head.living.append(RayActor("new", "job/actor:1", namespace="placetui", job="09", node="n"))
     records.note_restart(head, record, "actor", 1, {"actor_id": "new"})
     assert find_job(head, "job").state == "running"
+
+
+def test_ranks_with_the_same_end_are_summed_up_and_what_happened_to_few_comes_first() -> None:
+    killed = "killed by its driver"
+    states = [RankState("actor", rank, "dead", killed if rank != 2 else "its process was killed") for rank in range(5)]
+    states += [RankState("rollout", 0, "dead", killed), RankState("rollout", 1, "alive")]
+    job = JobStatus(Record("job", None, 1.0, groups={"actor": 5, "rollout": 2}), tuple(states), "failed")
+    assert job.troubles == [
+        "actor:2 dead: its process was killed",
+        "actor:0-1,3-4 and rollout:0 dead: killed by its driver",
+    ]
+
+
+def test_a_component_with_a_number_in_its_name_can_be_named() -> None:
+    groups = {"teacher:7": 2, "teacher:math": 1, "actor": 8}
+    states = tuple(RankState(name, rank, "alive") for name, size in groups.items() for rank in range(size))
+    job = JobStatus(Record("job", None, 1.0, groups=groups), states, "running")
+
+    def named(component: str, *ranks: int) -> list[str]:
+        return [str(one) for one in log_targets(job, {"component": component, "ranks": list(ranks) or None})]
+
+    assert named("teacher", 7) == ["teacher:7:0", "teacher:7:1"]
+    assert named("teacher:7", 1) == ["teacher:7:1"]
+    assert named("actor", 7) == ["actor:7"]
+    with pytest.raises(NotPossible, match="no component `teacher`"):
+        named("teacher", 0)
 
 
 class StuckHead(FakeHead):

@@ -37,7 +37,7 @@ def logs(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
     submitted through Ray Jobs is read. With `grep`, only lines that the pattern is in.
     """
     with asked_job(body, work) as (head, job):
-        targets = _targets(job, body) if body.get("component") else [_driver_of(head, job)]
+        targets = log_targets(job, body) if body.get("component") else [_driver_of(head, job)]
         pattern = str(body.get("grep") or "")
         try:
             re.compile(pattern)
@@ -49,12 +49,15 @@ def logs(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
         return guarded(head, lambda: reader.run(lines, follow=bool(body.get("follow"))))
 
 
-def _targets(job: JobStatus, body: Mapping[str, Any]) -> list[RankTarget]:
-    name, ranks = body.get("component"), body.get("ranks")
+def log_targets(job: JobStatus, body: Mapping[str, Any]) -> list[RankTarget]:
+    """The ranks that a request names."""
+    name, ranks = str(body["component"]), body.get("ranks")
     if body.get("rank") is not None:
         ranks = [body["rank"]]
-    elif ranks is None:
-        ranks = range(size_of(job, str(name)))
+    if ranks and name not in job.record.groups and (whole := f"{name}:{ranks[0]}") in job.record.groups:
+        name, ranks = whole, None  # a component with a colon and a number in its name
+    if ranks is None:
+        ranks = range(size_of(job, name))
     return [target_of(job, {"component": name, "rank": rank}) for rank in ranks]
 
 

@@ -10,7 +10,7 @@ from placetui.frameworks.recognition import RecognisedJob
 from placetui.observe.following import STATES
 from placetui.observe.model import RankState, State
 from placetui.placement.environment import NAMESPACE, worker_name
-from placetui.placement.wording import listing
+from placetui.placement.wording import listing, ranges
 from placetui.runtime.errors import NotPossible
 from placetui.runtime.gcs.client import silent_nodes
 from placetui.runtime.gcs.model import RayActor, RayGroup, RayNode, Tables
@@ -61,17 +61,22 @@ class JobStatus:
     @property
     def troubles(self) -> list[str]:
         """What is wrong with which ranks and nodes, in words."""
-        ranks = self.ranks_by_node
+        here = self.ranks_by_node
         silent = [
-            f"{ip} does not answer: {listing(ranks.get(node, ()))} may run or not"
+            f"{ip} does not answer: {listing(here.get(node, ()))} may run or not"
             for node, ip in self.silent_nodes.items()
         ]
         if self.state == "ended":
             return silent
+        alike: dict[tuple[str, str | None], dict[str, list[int]]] = {}
+        for one in self.ranks:
+            if one.state in ("dead", "restarting"):
+                alike.setdefault((one.state, one.reason), {}).setdefault(one.component, []).append(one.rank)
+        # What happened to few is why it happened to the others.
+        fewest = sorted(alike.items(), key=lambda found: sum(map(len, found[1].values())))
         return silent + [
-            f"{one.component}:{one.rank} {one.state}: {one.reason}"
-            for one in self.ranks
-            if one.state in ("dead", "restarting")
+            f"{listing(f'{name}:{ranges(numbers)}' for name, numbers in ranks.items())} {state}: {reason}"
+            for (state, reason), ranks in fewest
         ]
 
     def to_dict(self) -> dict[str, Any]:
