@@ -196,6 +196,8 @@ class VerlJob:
         self.storage_units = keys.whole(
             "transfer_queue", "backend", "SimpleStorage", "num_data_storage_units", default=8
         )
+        for path in (("reward", "num_workers"), (*ROLLOUT, "agent", "num_workers")):
+            keys.whole(*path, default=8)  # of actors without a GPU: only checked
         asynchronous = trainer in ("fully_async", "one_step_off")
 
         self.rollout = _replica(keys, ROLLOUT)

@@ -231,6 +231,8 @@ def test_the_only_teacher_fills_the_pool_and_others_say_how_many(
         ),
         ({"trainer": {"v1": {"trainer_mode": "async"}}}, "verl_value"),
         ({"trainer": {"nnodes": 999999, "n_gpus_per_node": 999999}}, "verl_value"),
+        ({"reward": {"num_workers": "many"}}, "verl_value"),
+        ({"actor_rollout_ref": {"rollout": {"agent": {"num_workers": 1.5}}}}, "verl_value"),
         (
             {
                 "trainer": {"n_gpus_per_node": 4},
