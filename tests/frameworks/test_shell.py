@@ -120,7 +120,7 @@ def test_words_as_a_shell_sees_them(text: str, expected: list[list[str]]) -> Non
         "f() { X=$1; }; X=1; X=5 f 2; run $X; X=7 eval 'run $X'; run $X",
         "while read -r k v; do run $k \"$v\"; done <<< $'a 1 2\\nb 3'",
         'X=$(cat <<END\na $((1 + 1)) "b"\nEND\n); run "$X"; { echo log; } >&2; run $( { echo log; } >&2; echo 5)',
-        'set a b; run $# ${3-none}; shift 3; run $1',
+        "set a b; run $# ${3-none}; shift 3; run $1",
     ],
 )
 def test_the_same_words_as_from_bash(script: str) -> None:
