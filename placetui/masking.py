@@ -24,7 +24,7 @@ _OPTION = re.compile(
 _USER_INFO = re.compile(r"(?P<scheme>[A-Za-z][\w+.-]*://)(?P<user>[^\s/@:\"']*)(?P<password>:[^\s/\"']*)?@")
 _HEADER = re.compile(r"(?i)\b(?P<kind>bearer|basic)\s+(?!\$)[\w.~+/=-]{6,}")
 _KNOWN_FORMS = re.compile(
-    r"(?<![\w-])(?:hf_\w{8,}|sk-[\w-]{8,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{12,}|xox[a-z]-[\w-]{10,}"
+    r"(?<![\w-])(?:hf_[A-Za-z0-9]{16,}|sk-[\w-]{8,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{12,}|xox[a-z]-[\w-]{10,}"
     r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)(?![\w-])"
 )
 

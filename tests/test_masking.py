@@ -77,6 +77,7 @@ def test_secrets_are_masked(text: str, masked: str | None) -> None:
         "git clone git@github.com:a/b.git https://github.com/a/b http://10.0.0.1:8265",
         "ray::ActorGroup(rank=0) sglang::scheduler_TP0 /opt/keys/token.txt",
         "RAY_AUTH_MODE=token MASTER_PORT=1 WORLD_SIZE=8",
+        "hf_checkpoint: /m/x\nhf_checkpoint_path=/m hf_tokenizer_revision",
         "",
     ],
 )
