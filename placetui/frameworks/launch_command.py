@@ -137,6 +137,7 @@ def find_launch(
         chosen = starts[0]
         notes, questions = _several(starts, programs)
     else:
+        questions = _ended(script)
         chosen = max(script.commands, key=lambda one: sum(map(is_argument, one.words)), default=Command((), 0))
     place = started_program(chosen.words, programs)
     behind = _behind(chosen.words, place)
@@ -154,6 +155,15 @@ def find_launch(
         is_text(words) and ("\n" in words[0].strip() or bool(context.path)),
         context.path.rpartition("/")[2],
     )
+
+
+def _ended(script: Script) -> list[str]:
+    """Why a script starts nothing, where it says so and ends."""
+    if not script.ended:
+        return []
+    before = script.commands[-1].words if script.commands else ("",)
+    why = f": {clean(' '.join(before[1:]))}" if before[0] == "echo" else ""
+    return [f"the script ends in line {script.ended}, before it starts training{why}"]
 
 
 def _behind(words: Sequence[str], place: int | None) -> int:

@@ -93,6 +93,25 @@ def test_an_undecided_condition_lists_both_branches(script: Path, capsys: pytest
     assert f"#   {question}" in out
 
 
+def test_a_checkpoint_is_no_secret_and_a_variable_in_a_path_no_key(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--colocate", "--hf-checkpoint", "/m/glm", "--save", "/runs/${STAMP:-x}/$RUN"]
+    assert main(["import", "--framework", "slime", "--", "train.py", *words]) == 0
+    out = capsys.readouterr().out
+    assert "  hf_checkpoint: /m/glm " in out
+    assert "${" not in out
+
+
+def test_a_script_that_ends_before_it_starts_anything_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "run.sh"
+    guard = 'if [ -z "${BASE:-}" ]; then\n  echo "BASE is not set."\n  exit 1\nfi\n'
+    script.write_text(f"{guard}python3 train.py --colocate --save $BASE\n")
+    assert main(["import", "--framework", "slime", str(script)]) == 1
+    assert "the script ends in line 3, before it starts training: BASE is not set." in capsys.readouterr().err
+    assert main(["import", "--framework", "slime", "--set", "BASE=/b", str(script)]) == 0
+
+
 def test_arguments_that_slime_drops_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", "--", "python3", "train.py", "--colocate", "--rollout-num-gpu", "8"]) == 0
     assert "--rollout-num-gpu is not known to slime, which ignores it silently" in capsys.readouterr().err

@@ -87,6 +87,9 @@ class Script:
     missing: tuple[tuple[str, ScriptLine], ...] = ()
     """Files that it sources and that could not be read."""
 
+    ended: int = 0
+    """Line of the last `exit` that was reached; 0: of none."""
+
 
 def read_script(
     text: str | Sequence[str],
@@ -121,7 +124,7 @@ def read_script(
             found.run(parse(text) if isinstance(text, str) else _simple_command(text))
     except RecursionError:
         raise ShellSyntaxError("the script is nested too deeply to follow") from None
-    return Script(tuple(found.commands), found.words.undecided, found.state.files, tuple(found.missing))
+    return Script(tuple(found.commands), found.words.undecided, found.state.files, tuple(found.missing), found.ended)
 
 
 def _simple_command(words: Sequence[str]) -> Simple:
@@ -171,6 +174,7 @@ class _Evaluator:
         self.words = Expander(fixed, self._output, script=path)
         self.commands: list[Command] = []
         self.missing: list[tuple[str, ScriptLine]] = []
+        self.ended = 0
         self._load = load
         self._conditions: tuple[str, ...] = ()
         self._settle: tuple[str, ...] = ()
@@ -583,6 +587,7 @@ class _Evaluator:
     def _leave(self, name: str, rest: Sequence[str], line: int) -> None:
         code = rest[0] if rest else ""
         if name == "exit":
+            self.ended = line
             raise _Exit
         if name == "return":
             raise _Return(None if isinstance(code, Unknown) or not rest else code == "0")

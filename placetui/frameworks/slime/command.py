@@ -15,6 +15,7 @@ from placetui.frameworks.slime.arguments import SECTION, SLIME_ARGUMENTS, Argume
 from placetui.placement.wording import clean, listing
 from placetui.placement.yaml_text import written
 
+_BRACED = re.compile(r"\$\{(\w+)[^{}]*\}")
 _ARRAY = re.compile(r"\$\{\w+\[[@*]\]\}")
 _VARIABLE = re.compile(r"\$\w+|\$\{\w+\}")
 _COMMENT_COLUMN = 40
@@ -78,7 +79,11 @@ def import_command(
         settings: for the file's `placetui:` section.
     """
     command = read_command(words, table, context)
-    nothing = () if command.given else (f"nothing in it decides a placement: {table.framework}'s defaults apply",)
+    nothing = (
+        ()
+        if command.given or command.questions
+        else (f"nothing in it decides a placement: {table.framework}'s defaults apply",)
+    )
     section = "".join(f"  {key}: {value}\n" for key, value in (settings or {}).items())
     text = to_yaml(command, table.framework) + (f"\nplacetui:\n{section}" if section else "")
     return ImportedFile(text, (*command.notes, *nothing), command.questions)
@@ -220,7 +225,9 @@ def to_yaml(command: SlimeCommand, framework: str = "slime") -> str:
 
 
 def _value(one: Given, argument: Argument) -> str:
-    values: list[object] = [_typed(value, argument) for value in one.values]
+    # In a path, where it does not matter, a variable must not be taken for a key of the file.
+    texts = [_BRACED.sub(r"$\1", value) if argument.kind == "path" else value for value in one.values]
+    values: list[object] = [_typed(value, argument) for value in texts]
     if not values:
         return "true" if argument.kind == "flag" else "null"
     if len(values) > 1:
