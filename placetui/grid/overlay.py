@@ -70,6 +70,10 @@ class Overlay:
         return self.marked.union(self._not_alive)
 
     @cached_property
+    def noted_nodes(self) -> frozenset[int]:
+        return frozenset(node for node, _ in self.noted)
+
+    @cached_property
     def _alerts_on(self) -> dict[tuple[int, int], frozenset[AlertKind]]:
         found: dict[tuple[int, int], frozenset[AlertKind]] = {}
         for one in self.alerts:

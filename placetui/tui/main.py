@@ -16,6 +16,7 @@ from textual.screen import Screen
 from textual.widgets import ContentSwitcher
 
 from placetui.grid import Drawing, Line, Place, Run, Style, caption, clean
+from placetui.grid.heat_panels import HeatPanels
 from placetui.grid.inspector import Inspection, environment_lines, inspect, problem_lines
 from placetui.grid.look.glyphs import glyphs
 from placetui.grid.panels.jobs import jobs_of
@@ -537,11 +538,12 @@ class MainScreen(Screen[None]):
         self.toggle_class("-no-side")
 
     def _drawn(self, before: Drawing | None, drawing: Drawing | None) -> None:
-        heat = drawing is not None and drawing.density == "heat" and drawing.overlay is not None
-        self.set_class(heat and self.view == "grid", "-heat")
-        if heat:
-            for panel in self.query(HeatPanel):
-                panel.drawing = drawing
+        heat = drawing if drawing and drawing.density == "heat" and drawing.overlay else None
+        self.set_class(heat is not None and self.view == "grid", "-heat")
+        panels = None if heat is None else HeatPanels(heat)
+        for panel in self.query(HeatPanel):
+            panel.panels = panels
+        if heat is not None:
             self._scrolled()
         if before is None or drawing is None or not drawing.has_signs_of(before):
             self._write_title()

@@ -25,6 +25,9 @@ PEERS = 1024
 FAR_BELOW = 0.5
 """A value below this part of what is usual among its peers is an outlier."""
 
+STEP = 5
+"""Percent in which the usual value is taken."""
+
 NOTICEABLE = 20
 """Percent from which on there is something to fall far below of."""
 
@@ -76,6 +79,8 @@ class Heat(DensityLayout):
         """Plans of nodes that look alike."""
         self._cells: dict[int, tuple[tuple[int, ...], ...]] = {}
         """By the number of a node's GPUs: those of each cell, the upper one first."""
+        self._last: dict[int, tuple[NodeSample | None, tuple[Run, ...]]] = {}
+        """How nodes of which there is nothing to say were drawn last: most of them have not changed since."""
         self._floors: tuple[ref[Overlay] | None, dict[int, float]] = None, {}
         """By component, what is far below its peers in the overlay drawn last, which is not kept alive for it."""
 
@@ -176,8 +181,17 @@ class Heat(DensityLayout):
             yield from self._known[extent]
             return
         floors = self._floors_in(overlay)
-        for halves in self._cells_of(extent):
-            yield self._measured(node, halves, overlay, seen, floors) if halves else ABSENT
+        plain = node not in overlay.noted_nodes and self.metric != "state"
+        if plain and (last := self._last.get(node)) is not None and last[0] is seen:
+            yield from last[1]
+            return
+        runs = tuple(
+            self._measured(node, halves, overlay, seen, floors) if halves else ABSENT
+            for halves in self._cells_of(extent)
+        )
+        if plain:
+            self._last[node] = seen, runs
+        yield from runs
 
     def _cells_of(self, extent: Extent) -> tuple[tuple[int, ...], ...]:
         if extent.gpus not in self._cells:
@@ -263,7 +277,12 @@ class Heat(DensityLayout):
     def _floors_in(self, overlay: Overlay) -> Mapping[int, float]:
         if self._floors[0] is None or self._floors[0]() is not overlay:
             usual = self._usual_values(overlay) if self.metric in ("memory", "load") else {}
-            floors = {component: FAR_BELOW * value for component, value in usual.items() if value >= NOTICEABLE}
+            # In whole steps, so that they seldom move and what was drawn by them holds.
+            floors = {
+                one: FAR_BELOW * STEP * round(value / STEP) for one, value in usual.items() if value >= NOTICEABLE
+            }
+            if floors != self._floors[1]:
+                self._last.clear()
             self._floors = ref(overlay), floors
         return self._floors[1]
 

@@ -7,7 +7,7 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
 
-from placetui.grid import Drawing, Pen
+from placetui.grid import Pen
 from placetui.grid.heat_panels import HeatPanels
 from placetui.grid.panels import Entry, component_entries, event_entries, problem_entries
 from placetui.grid.panels.components import component_rows
@@ -117,15 +117,15 @@ class EventsPanel(PlanPanel):
 class HeatPanel(PlanPanel):
     """Something that stands beside the heat wall: `map`, `spread` or `highest`."""
 
-    drawing: reactive[Drawing | None] = reactive(None, repaint=False, init=False, always_update=True)
-    """The wall."""
+    panels: reactive[HeatPanels | None] = reactive(None, repaint=False, init=False)
+    """What stands beside the wall that is shown; the same for all of them."""
 
     view: reactive[tuple[int, int]] = reactive((0, 0), repaint=False, init=False)
     """Its first line that is on the screen, and the one after the last."""
 
     _due: Timer | None = None
 
-    def watch_drawing(self) -> None:
+    def watch_panels(self) -> None:
         """The values are others: soon, since all of them are gone through."""
         if self._due is None:
             self._due = self.set_timer(HEAT_AFTER, self._drawn)
@@ -142,14 +142,14 @@ class HeatPanel(PlanPanel):
         """The drawing follows the picture."""
 
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
-        if self.drawing is None or self.drawing.density != "heat":
+        panels = self.panels
+        if panels is None:
             return []
-        panels = HeatPanels(self.drawing)
         if self.id == "map":
             name_border(self, title_of("Map", None, "all nodes"), "g G ends")
             return [Entry((line,)) for line in panels.minimap(width, max(1, self.room), *self.view)]
         if self.id == "spread":
-            name_border(self, title_of("Spread", None, f"GPUs by {self.drawing.metric}"))
+            name_border(self, title_of("Spread", None, f"GPUs by {panels.metric}"))
             return [Entry((line,)) for line in panels.spread(width, max(2, self.room - 1))]
-        name_border(self, title_of("Highest", None, self.drawing.metric), "enter go there")
+        name_border(self, title_of("Highest", None, panels.metric), "enter go there")
         return [Entry((line,), place) for line, place in panels.highest(width, max(1, self.room))]
