@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -25,6 +26,12 @@ if TYPE_CHECKING:  # a command that only plans has no use for them
 Override: TypeAlias = tuple[Path, Any]
 """A value of the file that is replaced, without editing the file."""
 
+
+def deferred(module: str, name: str) -> Any:
+    """A part of a framework that a function of another module does; it is imported when it is called."""
+    return staticmethod(lambda *values, **options: getattr(import_module(module), name)(*values, **options))
+
+
 EACH_KEY = "*"
 EACH_ITEM = "[*]"
 """In a pattern of paths: every key of a mapping, every item of a list."""
@@ -42,18 +49,12 @@ class PlanOptions(NamedTuple):
     """In rank order; None where the framework must assume some."""
 
     topology_source: TopologySource
-    """Where `nodes` come from."""
-
     mode: str | None
     """What the user or the file asks for; None for what the framework reads in the file itself."""
 
     isolate_accelerator: bool
     source: str
-    """The file."""
-
     settings: Settings
-    """The `placetui:` section."""
-
     cache: PlanCache
     """Of the planner: keeps parts that the next plan may use again."""
 

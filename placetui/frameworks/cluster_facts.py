@@ -85,8 +85,6 @@ class GroupSeen:
     name: str = ""
     namespace: str = ""
     job: str = ""
-    """Ray job that made it."""
-
     state: str = "CREATED"
     strategy: str = ""
     bundles: tuple[BundleSeen, ...] = ()
@@ -102,8 +100,6 @@ class ActorSeen:
     class_name: str = ""
     namespace: str = ""
     job: str = ""
-    """Id of its Ray job."""
-
     node: str = ""
     """Id of its node; empty while it has none."""
 
@@ -140,6 +136,11 @@ class ActorSeen:
     @property
     def is_dead(self) -> bool:
         return self.state == "DEAD"
+
+    @property
+    def bare_class(self) -> str:
+        """The class without the function that it was made in."""
+        return self.class_name.rpartition(".")[2]
 
     @property
     def bundle(self) -> int | None:
@@ -198,8 +199,6 @@ class ProcessSeen:
     """A process that NVML lists on a GPU."""
 
     node: str
-    """Id of the node."""
-
     device: int
     """Physical id of the GPU."""
 
@@ -261,11 +260,7 @@ class RankSeen:
     """An actor, recognised as a rank or as a service of its framework. All else stands in the actor's row."""
 
     actor: str
-    """Id of the actor."""
-
     job: str
-    """Id of its Ray job."""
-
     component: str
     """Of a service, what it is."""
 

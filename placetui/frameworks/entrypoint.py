@@ -30,7 +30,6 @@ class JobConfiguration:
     """Path of the script that runs, where that is known."""
 
     notes: tuple[str, ...] = ()
-    """What the reader should know, in sentences."""
 
 
 _TOKEN = re.compile(r'(?P<slashes>\\*)(?P<quote>")|(?P<blanks>[ \t]+)|\\+|[^\\" \t]+')

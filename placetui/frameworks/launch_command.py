@@ -33,8 +33,6 @@ class LaunchCommand:
     """Of the program: variables that are exported, and those of Ray's runtime environment."""
 
     notes: tuple[str, ...]
-    """What a person should look at."""
-
     questions: tuple[str, ...]
     """What must be known first."""
 
@@ -43,7 +41,6 @@ class LaunchCommand:
     """Whether it comes from a script: then its words have lines."""
 
     name: str = ""
-    """Of the script."""
 
     def origin(self, word: str) -> str:
         """Where a word comes from: `run.sh:40, NODES from line 5`; empty for a command line."""

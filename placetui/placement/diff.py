@@ -16,11 +16,7 @@ class RankPosition(NamedTuple):
     """Where a rank is."""
 
     node: int
-    """Rank of the node."""
-
     kind: str
-    """`gpu`, `node`, or the hardware type."""
-
     devices: tuple[int, ...]
     """Indices on the node; empty for a process on a node."""
 
@@ -70,8 +66,6 @@ class NodeDifference:
     """A node that only one plan has, or that is not the same in both."""
 
     node: int
-    """Its rank."""
-
     name: str
     """In the second plan if it is there."""
 

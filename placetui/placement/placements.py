@@ -42,8 +42,6 @@ class Placement(_Named):
     """Rank in the component, 0 to world size - 1."""
 
     cluster_node_rank: int
-    """Rank of the node in the cluster."""
-
     placement_node_rank: int
     """Rank of the node among those that this component uses."""
 

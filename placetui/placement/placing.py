@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NoReturn, TypeAlias
 
 from placetui.placement.placements import Placement, Placements, set_node_id
 from placetui.placement.problems import PlacementError, Problem
-from placetui.placement.topology import ACCELERATOR, DeviceBlock, Numbering, Topology
+from placetui.placement.topology import ACCELERATOR, CLUSTER, DeviceBlock, Node, Numbering, Topology
 from placetui.placement.wording import count, listing, quoted
 
 Slot: TypeAlias = tuple[DeviceBlock, tuple[int, ...]]
@@ -214,6 +215,33 @@ def _build(cluster: Topology, slots: Iterable[Slot], isolate: bool, ascending: b
                 set_node_id(placement, name)
             placements.append(placement)
     return Placements(placements)
+
+
+def place_each(nodes: Sequence[Node], ranks: Sequence[tuple[int, Sequence[int]]], isolate: bool) -> list[Placement]:
+    """Ranks of which node and GPUs are known, in their order; with `isolate` each sees only its own GPUs."""
+    together = Counter(node for node, _ in ranks)
+    order = {node: position for position, node in enumerate(together)}
+    everything = {node: tuple(map(str, range(nodes[node].gpus))) for node in together}
+    before: Counter[int] = Counter()
+    placements: list[Placement] = []
+    for rank, (node, gpus) in enumerate(ranks):
+        placement = Placement(
+            rank=rank,
+            cluster_node_rank=node,
+            placement_node_rank=order[node],
+            local_accelerator_rank=gpus[0] if gpus else -1,
+            accelerator_type=nodes[node].accelerator_type,
+            local_rank=before[node],
+            local_world_size=together[node],
+            visible_accelerators=tuple(map(str, gpus)) if isolate else everything[node],
+            isolate_accelerator=isolate,
+            local_hardware_ranks=gpus,
+            node_group_label=CLUSTER,
+        )
+        before[node] += 1
+        set_node_id(placement, nodes[node].name or f"node{node}")
+        placements.append(placement)
+    return placements
 
 
 def _check_number(cluster: Topology, labels: tuple[str, ...], numbering: Numbering, number: int) -> None:

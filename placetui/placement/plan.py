@@ -159,8 +159,6 @@ class Device:
     """A GPU, a robot, or a node that holds processes without a device."""
 
     node: int
-    """Rank of its node."""
-
     index: int
     """Position among the node's devices of this kind."""
 
@@ -207,8 +205,6 @@ class Plan:
     """A pure function of a file's text and a topology."""
 
     source: str
-    """The file it was read from."""
-
     framework: str
     """Name of the framework whose file it is; empty where that is not known."""
 
@@ -220,8 +216,6 @@ class Plan:
 
     topology_source: TopologySource
     topology: Topology = field(default_factory=lambda: Topology(()))
-    """What the components are placed on."""
-
     components: Mapping[str, Component] = field(default_factory=dict)
     """In file order."""
 

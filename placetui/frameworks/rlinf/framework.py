@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from placetui.frameworks.base import EACH_ITEM, EACH_KEY, Framework, Override, PlanOptions
+from placetui.frameworks.base import EACH_ITEM, EACH_KEY, Framework, Override, deferred
 from placetui.frameworks.rlinf import RULES
 from placetui.placement.config.reader import Reader
 from placetui.placement.plan import Plan
@@ -13,11 +13,9 @@ from placetui.placement.problems import Problems
 from placetui.placement.topology import CLUSTER, Node, Topology
 
 if TYPE_CHECKING:
-    from placetui.frameworks.cluster_facts import ClusterFacts, NodeOrder, RankSeen, RayJobSeen, RayNodeFacts
     from placetui.frameworks.demand import RayDemand
-    from placetui.frameworks.entrypoint import JobConfiguration
-    from placetui.frameworks.new_job import JobSize, Layout
-    from placetui.placement.edits import Edit, Operation, Refusal
+    from placetui.frameworks.new_job import Layout
+    from placetui.placement.edits import Edit, Operation
 
 
 class RLinf(Framework):
@@ -48,14 +46,15 @@ class RLinf(Framework):
         "ACCELERATOR_TYPE CLUSTER_NAMESPACE CLUSTER_NODE_RANK EMBODIED_PATH GROUP_NAME LOCAL_HARDWARE_RANKS "
         "NODE_GROUP_LABEL PWD RANK REPO_PATH VISIBLE_DEVICES WORKER_NAME WORLD_SIZE".split()
     )
+    plan = deferred("placetui.frameworks.rlinf.plan", "plan_rlinf")
+    identify = deferred("placetui.frameworks.rlinf.identify", "identify")
+    with_names = deferred("placetui.frameworks.rlinf.launched", "with_names")
+    configuration = deferred("placetui.frameworks.rlinf.entrypoint", "configuration")
+    order_nodes = deferred("placetui.frameworks.rlinf.nodes", "order_nodes")
+    template = deferred("placetui.frameworks.rlinf.layouts", "template")
 
     def matches(self, config: Reader) -> bool:
         return "component_placement" in config.keys(CLUSTER)
-
-    def plan(self, config: Reader, options: PlanOptions, problems: Problems) -> Plan:
-        from placetui.frameworks.rlinf.plan import plan_rlinf
-
-        return plan_rlinf(config, options, problems)
 
     def demand(self, plan: Plan) -> RayDemand:
         """RLinf ties actors to nodes and reserves nothing: Ray does not count its GPUs. Beside the ranks it starts a
@@ -66,28 +65,6 @@ class RLinf(Framework):
         services = (ActorDemand("NodeProbe", {}, len(plan.nodes)), ActorDemand("managers", {}, 5))
         ranks = (ActorDemand(name, {}, one.world_size) for name, one in plan.components.items())
         return RayDemand(actors=(*services, *ranks))
-
-    def identify(self, facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
-        from placetui.frameworks.rlinf.identify import identify
-
-        return identify(facts, plan)
-
-    def with_names(self, plan: Plan, config: Reader) -> Plan:
-        from placetui.frameworks.rlinf.launched import with_names
-
-        return with_names(plan, config)
-
-    def configuration(self, job: RayJobSeen, environment: Mapping[str, str]) -> JobConfiguration | None:
-        from placetui.frameworks.rlinf.entrypoint import configuration
-
-        return configuration(job, environment)
-
-    def order_nodes(
-        self, nodes: Sequence[RayNodeFacts], driver: str, ranks: Mapping[str, str | None], *, node_groups: bool = False
-    ) -> NodeOrder:
-        from placetui.frameworks.rlinf.nodes import order_nodes
-
-        return order_nodes(nodes, driver, ranks, node_groups=node_groups)
 
     def resize(self, nodes: int) -> list[Override]:
         return [((CLUSTER, "num_nodes"), nodes)]
@@ -101,11 +78,6 @@ class RLinf(Framework):
         from placetui.frameworks.rlinf.layouts import arrange
 
         return arrange(plan, layout)
-
-    def template(self, layout: Layout, size: JobSize) -> Mapping[str, Any] | Refusal:
-        from placetui.frameworks.rlinf.layouts import template
-
-        return template(layout, size)
 
     def topology(self, section: Mapping[str, Any], nodes: Sequence[Node] | None, problems: Problems) -> Topology:
         from placetui.frameworks.rlinf.cluster_section import read_cluster

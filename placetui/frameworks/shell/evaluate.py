@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile, zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from placetui.frameworks.shell.conditions import Test
 from placetui.frameworks.shell.expansion import Expander
@@ -51,8 +51,6 @@ _SUCCEED = frozenset("cd echo mkdir popd printf pushd set shift sleep".split())
 """Commands that are taken to succeed."""
 
 _SILENT = frozenset("cd export local declare mkdir set shift sleep read unset true : false [ [[ test".split())
-"""Commands that print nothing."""
-
 _SHELLS = frozenset({"bash", "sh"})
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -79,8 +77,6 @@ class Script:
 
     commands: tuple[Command, ...]
     undecided: Mapping[str, Undecided]
-    """Variables whose value is not known, by name."""
-
     files: Mapping[str, str]
     """Files that it writes with `cat > FILE <<END`, by path."""
 
@@ -189,6 +185,19 @@ class _Evaluator:
 
         self._steps = 0
         self._calls = 0
+        self._runners: Mapping[type[Node], Callable[[Any], bool | None]] = {
+            Simple: self._simple,
+            AndOr: self._and_or,
+            Pipeline: self._pipeline,
+            Block: self._block,
+            If: self._if,
+            Case: self._case,
+            For: self._for,
+            While: self._while,
+            Redirected: self._redirects,
+            Function: self._define,
+            Arithmetic: self._arithmetic,
+        }
 
     @property
     def state(self) -> ShellState:
@@ -204,36 +213,22 @@ class _Evaluator:
         self._steps += 1
         if self._steps > _MOST_STEPS:
             raise ShellSyntaxError("the script takes too many steps to follow")
-        status = self._run(node)
+        status = self._runners[type(node)](node)
         if isinstance(node, (Simple, Pipeline, Arithmetic)):
             self.state.status = "0" if status else None
             if status is False and "errexit" in self.state.options and not self._tested:
                 raise _Exit
         return status
 
-    def _run(self, node: Node) -> bool | None:
-        if isinstance(node, Simple):
-            return self._simple(node)
-        if isinstance(node, AndOr):
-            return self._and_or(node)
-        if isinstance(node, Pipeline):
-            return self._pipeline(node)
-        if isinstance(node, Block):
-            return self._block(node)
-        if isinstance(node, If):
-            return self._if(node)
-        if isinstance(node, Case):
-            return self._case(node)
-        if isinstance(node, For):
-            return self._for(node)
-        if isinstance(node, While):
-            return self._while(node)
-        if isinstance(node, Redirected):
-            with self._redirected(node.redirects):
-                return self.run(node.body)
-        if isinstance(node, Function):
-            self.state.functions[node.name] = ((node.body, self.words.file),)
-            return True
+    def _redirects(self, node: Redirected) -> bool | None:
+        with self._redirected(node.redirects):
+            return self.run(node.body)
+
+    def _define(self, node: Function) -> bool | None:
+        self.state.functions[node.name] = ((node.body, self.words.file),)
+        return True
+
+    def _arithmetic(self, node: Arithmetic) -> bool | None:
         value = self.words.arithmetic(node.text)
         if not isinstance(value, Unknown):
             return value != "0"

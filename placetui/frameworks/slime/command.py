@@ -56,8 +56,6 @@ class SlimeCommand:
     """Words that belong to no argument."""
 
     notes: tuple[str, ...]
-    """What a person should look at."""
-
     questions: tuple[str, ...]
     """Those of the notes without an answer to which the placement is not known."""
 

@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from placetui.frameworks.base import DeviceOrder, Framework, Override, PlanOptions
+from placetui.frameworks.base import DeviceOrder, Framework, PlanOptions, deferred
 from placetui.placement.config.reader import Reader
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Path, Problems
 
 if TYPE_CHECKING:
     from placetui.frameworks.cluster_facts import ClusterFacts, NodeOrder, RankSeen, RayJobSeen, RayNodeFacts
-    from placetui.frameworks.demand import PortDemand, RayDemand
+    from placetui.frameworks.demand import RayDemand
     from placetui.frameworks.entrypoint import JobConfiguration
-    from placetui.frameworks.new_job import ImportedFile, JobSize, Layout, ScriptContext
+    from placetui.frameworks.new_job import ImportedFile, ScriptContext
     from placetui.frameworks.picture import Devices
     from placetui.frameworks.slime.layout import Derivation
-    from placetui.placement.edits import Edit, Operation, Refusal
+    from placetui.placement.edits import Edit, Operation
 
 
 class Slime(Framework):
@@ -48,6 +48,10 @@ class Slime(Framework):
 
     only_at_head = True
     """Whether files that a configuration names are read with `slime_version: head` only."""
+
+    ports = deferred("placetui.frameworks.slime.ports", "fixed_ports")
+    arrange = deferred("placetui.frameworks.slime.template", "arrange")
+    template = deferred("placetui.frameworks.slime.template", "template")
 
     def derivation(self) -> type[Derivation]:
         """What makes a layout of the arguments: a fork has its own."""
@@ -85,11 +89,6 @@ class Slime(Framework):
         group = GroupDemand(self.name, "PACK", (BundleDemand({"GPU": 1, "CPU": 1}, slots),))
         return RayDemand((group,) if slots else (), (*services, *actors))
 
-    def ports(self, config: Reader) -> list[PortDemand]:
-        from placetui.frameworks.slime.ports import fixed_ports
-
-        return fixed_ports(config)
-
     def identify(self, facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
         from placetui.frameworks.slime.identify import identify
 
@@ -117,16 +116,6 @@ class Slime(Framework):
         from placetui.frameworks.slime.edit import SlimeEditor
 
         return SlimeEditor(plan, config, self.derivation()).edit(operation)
-
-    def arrange(self, plan: Plan, layout: Layout, config: Mapping[str, Any]) -> list[Override]:
-        from placetui.frameworks.slime.template import arrange
-
-        return arrange(plan, layout, config)
-
-    def template(self, layout: Layout, size: JobSize) -> Mapping[str, Any] | Refusal:
-        from placetui.frameworks.slime.template import template
-
-        return template(layout, size)
 
     def from_command(self, words: Sequence[str], context: ScriptContext | None = None) -> ImportedFile:
         from placetui.frameworks.slime.command import import_command

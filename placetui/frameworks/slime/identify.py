@@ -46,7 +46,7 @@ def identify(facts: ClusterFacts, plan: Plan | None, framework: str) -> Iterator
     actors = facts.actors
     if not is_slime(facts, actors) or which(actors, plan) != framework:
         return
-    training = [one for one in actors if class_of(one) in TRAINING]
+    training = [one for one in actors if one.bare_class in TRAINING]
     slots = _Slots(facts, actors, by_text=framework == "miles")
     size = plan.components["actor"].world_size if plan is not None and "actor" in plan.components else 0
     started = {
@@ -59,28 +59,23 @@ def identify(facts: ClusterFacts, plan: Plan | None, framework: str) -> Iterator
     job = facts.job_by_id.get(actors[0].job)
     releases = job is not None and "--release-train" in job.entrypoint.split()
     yield from _training(slots, training, plan, releases=releases)
-    engines = [one for one in actors if class_of(one) == ENGINE]
+    engines = [one for one in actors if one.bare_class == ENGINE]
     yield from _engines(slots, engines, plan)
     for actor in actors:
-        title = SERVICES.get(class_of(actor)) or ("probe" if class_of(actor) == PROBE and not actor.is_dead else None)
-        if title is None and class_of(actor) == ENGINE and actor.bundle is None:
+        title = SERVICES.get(actor.bare_class) or ("probe" if actor.bare_class == PROBE and not actor.is_dead else None)
+        if title is None and actor.bare_class == ENGINE and actor.bundle is None:
             title = "external engine"
         if title is not None:
             yield RankSeen(actor.id, actor.job, title, service=True)
 
 
-def class_of(actor: ActorSeen) -> str:
-    """The class without the function that it was made in."""
-    return actor.class_name.rpartition(".")[2]
-
-
 def is_slime(facts: ClusterFacts, actors: Sequence[ActorSeen]) -> bool:
     """Whether the actors of a job can be slime's or Miles': in bundles of one GPU and one CPU, or a manager."""
-    classes = {class_of(actor) for actor in actors}
+    classes = {actor.bare_class for actor in actors}
     if MANAGER in classes and (ENGINE in classes or "Lock" in classes or classes & TRAINING):
         return True
     for actor in actors:
-        if class_of(actor) in TRAINING or class_of(actor) in (ENGINE, PROBE):
+        if actor.bare_class in TRAINING or actor.bare_class in (ENGINE, PROBE):
             group = facts.group_by_id.get(actor.group)
             # The head forgets groups that were removed.
             if actor.bundle is not None and (group is None or all(one.resources == _BUNDLE for one in group.bundles)):
@@ -92,7 +87,7 @@ def which(actors: Sequence[ActorSeen], plan: Plan | None) -> str:
     """`slime` or `miles`: by variables and classes that only one has; else as its command line was read."""
     for actor in actors:
         names = actor.environment
-        if class_of(actor) in _ONLY_MILES or any(name in names for name in _MILES_VARIABLES):
+        if actor.bare_class in _ONLY_MILES or any(name in names for name in _MILES_VARIABLES):
             return "miles"
         if any(name in names for name in _SLIME_VARIABLES):
             return "slime"

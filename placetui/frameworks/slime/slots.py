@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from placetui.frameworks.slime.order import ordered_ids
-from placetui.placement.placements import Placement, set_node_id
-from placetui.placement.topology import CLUSTER, Node
+from placetui.placement.placements import Placement
+from placetui.placement.placing import place_each
+from placetui.placement.topology import Node
 
 
 class Slots:
@@ -39,30 +40,8 @@ class Slots:
 
     def place(self, processes: Iterable[range]) -> list[Placement]:
         """Ranks on these slots, in order; none crosses nodes."""
-        placements: list[Placement] = []
-        by_node = groupby(processes, key=lambda owned: self.node[owned[0]])
-        for node_index, (node, on_node) in enumerate(by_node):
-            here = list(on_node)
-            name = self.name(node)
-            visible = [str(gpu) for gpu in range(self.nodes[node].gpus)]
-            for local_rank, owned in enumerate(here):
-                gpus = self.gpu[owned.start : owned.stop]
-                placement = Placement(
-                    rank=len(placements),
-                    cluster_node_rank=node,
-                    placement_node_rank=node_index,
-                    local_accelerator_rank=gpus[0],
-                    accelerator_type=self.nodes[node].accelerator_type,
-                    local_rank=local_rank,
-                    local_world_size=len(here),
-                    visible_accelerators=visible,
-                    isolate_accelerator=False,
-                    local_hardware_ranks=gpus,
-                    node_group_label=CLUSTER,
-                )
-                set_node_id(placement, name)
-                placements.append(placement)
-        return placements
+        ranks = [(self.node[owned[0]], self.gpu[owned.start : owned.stop]) for owned in processes]
+        return place_each(self.nodes, ranks, isolate=False)
 
     def by_node(self, slots: range) -> Iterator[tuple[int, list[int]]]:
         """Nodes of consecutive slots, each with the GPUs."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from placetui.frameworks.base import Framework, Override, PlanOptions
+from placetui.frameworks.base import Framework, Override, deferred
 from placetui.placement.config.reader import Reader
 from placetui.placement.plan import Plan
-from placetui.placement.problems import Problem, Problems
 
 if TYPE_CHECKING:
-    from placetui.frameworks.cluster_facts import ClusterFacts, NodeOrder, RankSeen, RayJobSeen, RayNodeFacts
+    from placetui.frameworks.cluster_facts import NodeOrder, RayJobSeen, RayNodeFacts
     from placetui.frameworks.demand import RayDemand
     from placetui.frameworks.entrypoint import JobConfiguration
-    from placetui.frameworks.new_job import ImportedFile, JobSize, Layout, ScriptContext
-    from placetui.placement.edits import Edit, Operation, Refusal
 
 
 class Verl(Framework):
@@ -40,6 +37,14 @@ class Verl(Framework):
     )
     needs_gpus = True
     device_order = "lowest_id"
+    environment_read = frozenset({"RANK", "WORLD_SIZE", "RAY_LOCAL_WORLD_SIZE", "WG_PREFIX"})
+    interchangeable = frozenset({"actor_rollout_ref", "actor_rollout", "actor"})
+    plan = deferred("placetui.frameworks.verl.plan", "plan_verl")
+    cluster_problems = deferred("placetui.frameworks.verl.plan", "transfer_queue_problems")
+    identify = deferred("placetui.frameworks.verl.identify", "identify")
+    from_command = deferred("placetui.frameworks.verl.command", "import_command")
+    edit = deferred("placetui.frameworks.verl.edit", "edit")
+    template = deferred("placetui.frameworks.verl.edit", "template")
 
     def matches(self, config: Reader) -> bool:
         if config.has_key("cluster", "component_placement") or config.has_key("slime"):
@@ -48,11 +53,6 @@ class Verl(Framework):
             return True
         sized = any(config.has_key("trainer", key) for key in ("nnodes", "n_gpus_per_node", "use_v1"))
         return config.is_section("actor_rollout_ref") or (config.is_section("trainer") and sized)
-
-    def plan(self, config: Reader, options: PlanOptions, problems: Problems) -> Plan:
-        from placetui.frameworks.verl.plan import plan_verl
-
-        return plan_verl(config, options, problems)
 
     def demand(self, plan: Plan) -> RayDemand:
         """The groups in the order of the requests; each rank takes its share of a bundle and one CPU."""
@@ -67,21 +67,6 @@ class Verl(Framework):
         waiting = [replace(one, before_groups=True) for one in services if one.count and any(one.resources.values())]
         return RayDemand(groups, tuple(waiting))
 
-    def cluster_problems(
-        self, plan: Plan, nodes: Mapping[str, Mapping[str, float]], actors: Collection[tuple[str, str]]
-    ) -> Iterator[Problem]:
-        from placetui.frameworks.verl.plan import transfer_queue_problems
-
-        return transfer_queue_problems(plan, nodes, actors)
-
-    environment_read = frozenset({"RANK", "WORLD_SIZE", "RAY_LOCAL_WORLD_SIZE", "WG_PREFIX"})
-    interchangeable = frozenset({"actor_rollout_ref", "actor_rollout", "actor"})
-
-    def identify(self, facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
-        from placetui.frameworks.verl.identify import identify
-
-        return identify(facts, plan)
-
     def configuration(self, job: RayJobSeen, environment: Mapping[str, str]) -> JobConfiguration | None:
         """What the command line says, with verl's defaults for the rest."""
         from placetui.frameworks.entrypoint import JobConfiguration, split_command
@@ -92,11 +77,6 @@ class Verl(Framework):
         found = self.from_command(words, None)
         return JobConfiguration(found.text, notes=found.notes)
 
-    def from_command(self, words: Sequence[str], context: ScriptContext | None = None) -> ImportedFile:
-        from placetui.frameworks.verl.command import import_command
-
-        return import_command(words, context)
-
     def order_nodes(
         self, nodes: Sequence[RayNodeFacts], driver: str, ranks: Mapping[str, str | None], *, node_groups: bool = False
     ) -> NodeOrder:
@@ -105,17 +85,6 @@ class Verl(Framework):
 
         usable = [node for node in nodes if node.gpus] or list(nodes)
         return NodeOrder(tuple(node.id for node in sorted(usable, key=lambda one: one.ip)), "the address, as text")
-
-    def edit(self, plan: Plan, operation: Operation, config: Mapping[str, Any]) -> Edit:
-        """Sizes only: Ray chooses the GPUs."""
-        from placetui.frameworks.verl.edit import edit
-
-        return edit(plan, operation, config)
-
-    def template(self, layout: Layout, size: JobSize) -> Mapping[str, Any] | Refusal:
-        from placetui.frameworks.verl.edit import template
-
-        return template(layout, size)
 
     def resize(self, nodes: int) -> list[Override]:
         return [(("trainer", "nnodes"), nodes)]

@@ -81,7 +81,7 @@ def identify(facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
     replicas: dict[tuple[str, int], list[ActorSeen]] = {}
     servers: list[_Server] = []
     for actor in facts.actors:
-        name = class_of(actor)
+        name = actor.bare_class
         if name in _WORKER_CLASSES:
             workers.append(actor)
         elif name in _REPLICA_CLASSES and (found := _replica_of(actor)) is not None:
@@ -113,16 +113,11 @@ def identify(facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
             yield RankSeen(actor.id, actor.job, f"{component} worker", service=True, note=note)
 
 
-def class_of(actor: ActorSeen) -> str:
-    """The class without the function that it was made in."""
-    return actor.class_name.rpartition(".")[2]
-
-
 def is_verl(facts: ClusterFacts) -> bool:
     """Whether the actors of a job are verl's: its own runner, or a group with a name of its pattern."""
     own = {actor.group for actor in facts.actors if actor.group}
     jobs = {actor.job for actor in facts.actors}
-    if any(class_of(actor) in RUNNERS for actor in facts.actors):
+    if any(actor.bare_class in RUNNERS for actor in facts.actors):
         return True
     return any(_GROUP.fullmatch(one.name) for one in facts.groups if one.id in own or one.job in jobs)
 
@@ -170,7 +165,7 @@ def _training(actors: Sequence[ActorSeen], plan: Plan | None, *, serves: bool) -
     components = plan.components.values() if plan is not None else ()
     planned = next((one for one in components if one.roles or one.name == "trainer"), None)
     name = next((key for key in ("actor_rollout_ref", "actor_rollout", "actor") if key in keys), "")
-    if class_of(actors[0]) == "TrainingWorker":
+    if actors[0].bare_class == "TrainingWorker":
         name = "trainer"
     elif not name:
         name = planned.name if planned is not None else "actor_rollout" if serves else "actor"

@@ -15,10 +15,11 @@ from placetui.frameworks.verl.config import NodesAsked, VerlJob
 from placetui.frameworks.verl.layout import Pool, RankInPool, UnplacedComponent, VerlLayout, lay_out
 from placetui.frameworks.verl.rules import check_job
 from placetui.placement.config.reader import Reader
-from placetui.placement.placements import Placement, set_node_id, set_undecided
+from placetui.placement.placements import set_undecided
+from placetui.placement.placing import place_each
 from placetui.placement.plan import Component, Plan, PlannedGroup, RankOfEngine, Rule, Service
 from placetui.placement.problems import Problem, Problems, Severity
-from placetui.placement.topology import CLUSTER, Node, Topology
+from placetui.placement.topology import Node, Topology
 from placetui.placement.wording import count, dotted, listing
 
 NAME = "verl"
@@ -322,29 +323,9 @@ def _report_straddling(part: UnplacedComponent, replicas: Sequence[int], problem
 
 
 def _component(part: UnplacedComponent, ranks: Sequence[_Rank], cluster: _Cluster) -> Component:
-    placements: list[Placement] = []
-    local_sizes = Counter(one.node for one in ranks)
-    order: dict[int, int] = {}
-    seen: Counter[int] = Counter()
-    for number, one in enumerate(ranks):
-        node = cluster.nodes[one.node]
-        placement = Placement(
-            rank=number,
-            cluster_node_rank=one.node,
-            placement_node_rank=order.setdefault(one.node, len(order)),
-            local_accelerator_rank=one.gpus[0] if one.gpus else -1,
-            accelerator_type=node.accelerator_type,
-            local_rank=seen[one.node],
-            local_world_size=local_sizes[one.node],
-            visible_accelerators=[str(gpu) for gpu in one.gpus],
-            isolate_accelerator=True,
-            local_hardware_ranks=one.gpus,
-            node_group_label=CLUSTER,
-        )
-        seen[one.node] += 1
-        set_node_id(placement, node.name)
+    placements = place_each(cluster.nodes, [(one.node, one.gpus) for one in ranks], isolate=True)
+    for placement, one in zip(placements, ranks, strict=True):
         set_undecided(placement, "device" if one.fixed else "node")
-        placements.append(placement)
     shares = [one.process.units for one in ranks]
     booked = next((units for units in shares if units is not None), None)
     return Component(
