@@ -67,6 +67,13 @@ class RecognisedJob:
         """Whether its driver has ended, or nothing of it lives."""
         return self.job.dead or all(actor.is_dead for actor in self.actors.values())
 
+    @cached_property
+    def lost_services(self) -> tuple[RankSeen, ...]:
+        """Services that had a GPU and died: what they served cannot go on."""
+        living = {one.note for one in self.services if not self.actors[one.actor].is_dead}
+        rows = [(one, self.actors[one.actor]) for one in self.services]
+        return tuple(one for one, row in rows if row.is_dead and row.share and one.note not in living)
+
     @property
     def phase(self) -> Phase:
         """Where it is in its life, as far as its actors tell."""
@@ -75,7 +82,7 @@ class RecognisedJob:
             # One that failed before it had ranks has lost its services.
             gone = rows if self.ranks else [self.actors[one.actor] for one in self.services]
             return "failed" if any(row.is_dead and row.cause not in _WITH_DRIVER for row in gone) else "ended"
-        if any(row.is_dead for row in rows):
+        if self.lost_services or any(row.is_dead for row in rows):
             return "degraded"
         alive = sum(row.state == "ALIVE" for row in rows) + len(self.ranks) - len(rows)
         return "running" if alive and alive == sum(self.world_sizes.values()) else "starting"

@@ -109,7 +109,7 @@ def identify(facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
                 yield _worker(facts, actor, name, note)
     for (component, number), found_workers in replicas.items():
         for actor in found_workers:
-            note = f"worker {_rank(facts, actor)} of replica {number}"
+            note = f"worker {_rank(facts, actor)} of replica {number} of {component}"
             yield RankSeen(actor.id, actor.job, f"{component} worker", service=True, note=note)
 
 

@@ -62,19 +62,24 @@ class JobStatus:
     def troubles(self) -> list[str]:
         """What is wrong with which ranks and nodes, in words."""
         here = self.ranks_by_node
-        silent = [
+        found = [
             f"{ip} does not answer: {listing(here.get(node, ()))} may run or not"
             for node, ip in self.silent_nodes.items()
         ]
         if self.state == "ended":
-            return silent
+            return found
+        if self.foreign is not None and self.runs:
+            actors = self.foreign.actors
+            found += [
+                f"{one.note or one.component} dead: {actors[one.actor].reason}" for one in self.foreign.lost_services
+            ]
         alike: dict[tuple[str, str | None], dict[str, list[int]]] = {}
         for one in self.ranks:
             if one.state in ("dead", "restarting"):
                 alike.setdefault((one.state, one.reason), {}).setdefault(one.component, []).append(one.rank)
         # What happened to few is why it happened to the others.
-        fewest = sorted(alike.items(), key=lambda found: sum(map(len, found[1].values())))
-        return silent + [
+        fewest = sorted(alike.items(), key=lambda one: sum(map(len, one[1].values())))
+        return found + [
             f"{listing(f'{name}:{ranges(numbers)}' for name, numbers in ranks.items())} {state}: {reason}"
             for (state, reason), ranks in fewest
         ]

@@ -208,6 +208,18 @@ def test_servers_of_older_releases_are_ranks() -> None:
     assert seen["rollout_standalone_01"][:3] == ("rollout worker", 0, True)
 
 
+def test_a_job_that_lost_a_worker_of_a_replica_is_degraded() -> None:
+    held = [worker("rollout_standalone_0", rank, 2, "b2", kind="CheckpointEngineWorker") for rank in (0, 1)]
+    server = ActorSeen("s", "vllm_server_0_0", "vLLMHttpServer", job="01", node="n")
+    facts = facts_with({"b2": "rollout_pool_0"}, *held, server)
+    assert recognise(facts)[0].phase == "running"
+    lost = replace(held[1], state="DEAD", slots={})
+    (job,) = recognise(replace(facts, actors=(held[0], lost, server)))
+    assert (job.phase, [one.note for one in job.lost_services]) == ("degraded", ["worker 1 of replica 0 of rollout"])
+    (job,) = recognise(replace(facts, actors=(held[0], lost, replace(held[1], id="new"), server)))
+    assert job.phase == "running"
+
+
 def test_sizes_of_prefill_and_decode_are_not_invented() -> None:
     fused = [worker("aaaaaa", rank, 8, "a1", 0.3333) for rank in range(8)]
     names = ["sglang_server_0_0", "sglang_server_decode_0_0", "sglang_server_decode_0_1"]
