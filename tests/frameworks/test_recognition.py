@@ -215,6 +215,20 @@ def test_a_job_that_lost_its_services_before_it_had_ranks_has_failed() -> None:
     assert job.phase == "failed"
 
 
+@pytest.mark.parametrize("with_plan", [True, False])
+def test_a_worker_that_sees_more_gpus_than_it_owns(with_plan: bool) -> None:
+    """Without isolation, and only where the file says that these are no robots."""
+    (run,) = (one for one in RLINF["runs"] if one["id"] == "collocated")
+    facts, plan = rlinf_facts(run, run["snapshots"][-1]), rlinf_plan(run, run["jobs"][0])
+    plans = {run["jobs"][0]["job_id"]: plan} if with_plan else {}
+    owned = identities(recognise(facts, plans))
+    actors = [
+        replace(one, environment={**one.environment, "VISIBLE_DEVICES": "0,1,2,3,4,5,6,7"}) for one in facts.actors
+    ]
+    seen = identities(recognise(replace(facts, actors=actors), plans))
+    assert seen == (owned if with_plan else {one: (*found[:2], (), found[3]) for one, found in owned.items()})
+
+
 def test_a_channel_is_no_rank_of_a_component_that_is_not_launched() -> None:
     (run,) = (one for one in RLINF["runs"] if one["id"] == "collocated")
     facts, plan = rlinf_facts(run, run["snapshots"][-1]), rlinf_plan(run, run["jobs"][0])

@@ -50,7 +50,7 @@ def identify(facts: ClusterFacts, plan: Plan | None) -> Iterator[RankSeen]:
     if not workers and not any(actor.class_name == PROBE or _has_namespace(actor) for actor in managers):
         return
     components = {part.group_name: name for name, part in plan.components.items() if part.group_name} if plan else {}
-    robots = frozenset(plan.topology.robot_kinds) if plan else frozenset()
+    robots = frozenset(plan.topology.robot_kinds) if plan else None
     for actor in workers:
         group = actor.environment["GROUP_NAME"]
         service = _service(actor, group, components)
@@ -85,14 +85,18 @@ def is_worker(actor: ActorSeen) -> bool:
     )
 
 
-def owned(environment: Mapping[str, str], robots: frozenset[str] = frozenset()) -> tuple[int, ...]:
-    """Physical ids of the devices that a worker owns; none on a node, on a robot, or without an accelerator."""
+def owned(environment: Mapping[str, str], robots: frozenset[str] | None = None) -> tuple[int, ...]:
+    """Physical ids of the devices that a worker owns; none on a node, on a robot, or without an accelerator.
+
+    `robots` are the node groups of robots, where the file is known.
+    """
     numbers = _numbers(environment.get("LOCAL_HARDWARE_RANKS", ""))
-    # A process on a node or a robot sees all GPUs of the node; one on GPUs sees those that it owns.
-    visible = _numbers(environment.get("VISIBLE_DEVICES", ""))
-    if environment.get("ACCELERATOR_TYPE", NO_ACCELERATOR) == NO_ACCELERATOR or set(numbers) != set(visible):
+    if environment.get("ACCELERATOR_TYPE", NO_ACCELERATOR) == NO_ACCELERATOR:
         return ()
-    return () if environment.get("NODE_GROUP_LABEL") in robots else numbers
+    if robots is not None:
+        return () if environment.get("NODE_GROUP_LABEL") in robots else numbers
+    # A process on a node or a robot sees all GPUs of the node; one on GPUs sees those that it owns.
+    return numbers if set(numbers) == set(_numbers(environment.get("VISIBLE_DEVICES", ""))) else ()
 
 
 def _service(actor: ActorSeen, group: str, components: Mapping[str, str]) -> str | None:
