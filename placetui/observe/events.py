@@ -116,6 +116,10 @@ class EventLog:
         self.events.extend(found)
         return found
 
+    def compare_with(self, drift: Iterable[Drift]) -> None:
+        """Continue with another plan: what differs from it already is no event, since nothing happened."""
+        self._drift = {_DRIFT_KEY(one): one for one in drift}
+
     def _jobs(self, before: Observation, after: Observation) -> Iterator[Event]:
         then, now = _running_jobs(before), _running_jobs(after)
         for job in sorted(now - then):
@@ -128,7 +132,7 @@ class EventLog:
         if after.job not in self._ready and _is_ready(after):
             self._ready.add(after.job)
             ranks = sum(map(len, after.ranks.values()))
-            yield Event(after.time, "job_ready", message=f"{after.job or 'the job'}: all {ranks} ranks are alive")
+            yield Event(after.time, "job_ready", message=f"{after.job or 'the job'}: {ranks} ranks alive")
 
     def _ranks(self, before: Observation, after: Observation) -> Iterator[Event]:
         if before.job != after.job:

@@ -7,11 +7,22 @@ from dataclasses import asdict, dataclass, fields, replace
 from heapq import heappop, heappush
 from itertools import count
 from math import ceil
+from pathlib import PurePath
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from uuid import UUID
 
-from placetui.observe.model import DeviceSample, NodeSample, Observation, ProcessSample, RankState, State
+from placetui.observe.model import (
+    BundleState,
+    DeviceSample,
+    GroupState,
+    NodeSample,
+    Observation,
+    ProcessSample,
+    RankState,
+    State,
+)
+from placetui.placement.environment import NAMESPACE
 from placetui.placement.wording import GIB
 
 if TYPE_CHECKING:
@@ -50,11 +61,13 @@ class SimulatedLayout:
 
     nodes: tuple[LayoutNode, ...]
     components: tuple[LayoutComponent, ...] = ()
+    job: str = "demo"
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "nodes": [[node.name, node.ip, node.gpus, node.memory_gib] for node in self.nodes],
             "components": [[one.name, one.role, one.places] for one in self.components],
+            "job": self.job,
         }
 
     @classmethod
@@ -67,6 +80,7 @@ class SimulatedLayout:
                     LayoutComponent(name, role, tuple((node, tuple(gpus)) for node, gpus in places))
                     for name, role, places in value["components"]
                 ),
+                str(value["job"]),
             )
             for component in layout.components:
                 for node, gpus in component.places:
@@ -92,6 +106,7 @@ def layout_of(plan: Plan) -> SimulatedLayout:
             )
             for component in plan.components.values()
         ),
+        PurePath(plan.source).stem or "demo",
     )
 
 
@@ -183,7 +198,6 @@ def _between(low: int, high: int, random: Random) -> int:
 
 MIB = 2**20
 
-_JOB = "demo"
 _SMALL = 128
 """Up to this many nodes all are sampled at each step; of larger clusters this many, at least a tenth."""
 
@@ -257,6 +271,10 @@ class Simulation:
                 self._occupied[node] = True
                 for gpu in gpus:
                     self._residents[node][gpu].append((component.name, rank))
+        bundles = tuple(
+            BundleState(node, 1.0, 1.0) for node, gpus in enumerate(self._residents) for held in gpus if held
+        )
+        self._groups = (GroupState(f"{self.options.seed:036x}", layout.job, NAMESPACE, bundles=bundles),)
         self._nodes = [self._new_node(rank) for rank in range(len(layout.nodes))]
         self._stale: dict[int, float] = {}
         self._touched: set[int] = set()
@@ -289,7 +307,8 @@ class Simulation:
         # The ranks of a component that did not change stay the same tuple, which is quick to compare.
         self._frozen_ranks.update((name, tuple(self._ranks[name])) for name in self._changed_components)
         self._changed_components.clear()
-        return Observation(time, "simulated", tuple(self._nodes), dict(self._frozen_ranks))
+        ranks, job = dict(self._frozen_ranks), self._layout.job
+        return Observation(time, "simulated", tuple(self._nodes), ranks, job, self._groups)
 
     # What happens when
 
@@ -314,15 +333,17 @@ class Simulation:
         return max(0.1, mean * self._random.uniform(0.5, 1.5))
 
     def _rank_event(self, name: str, rank: int, state: State) -> Callable[[float], None]:
-        return lambda _: self._become(name, rank, state)
+        return lambda at: self._become(at, name, rank, state)
 
-    def _become(self, name: str, rank: int, state: State, reason: str | None = None) -> None:
+    def _become(self, at: float, name: str, rank: int, state: State, reason: str | None = None) -> None:
         known = self._ranks[name][rank]
         changed = replace(known, state=state, reason=reason)
         if state == "starting":
             changed = replace(changed, pid=next(self._pids))
         elif state == "dead":
             changed = replace(changed, pid=None)
+        elif state == "alive":
+            changed = replace(changed, since=(self._start or 0.0) + at)
         elif state == "restarting":
             changed = replace(changed, reason=known.reason, restarts=known.restarts + 1, pid=next(self._pids))
         self._ranks[name][rank] = changed
@@ -333,7 +354,7 @@ class Simulation:
         name = self._random.choice([name for name, states in self._ranks.items() if states])
         rank = self._random.randrange(len(self._ranks[name]))
         if self._ranks[name][rank].state == "alive":
-            self._become(name, rank, "dead", self._random.choice(_DEATHS))
+            self._become(at, name, rank, "dead", self._random.choice(_DEATHS))
             self._at(at + 4.0, self._rank_event(name, rank, "restarting"))
             self._at(at + 7.0, self._rank_event(name, rank, "alive"))
         self._at(at + self._pause(self.options.rank_dies_every or 1.0), self._kill_one)
@@ -397,8 +418,9 @@ class Simulation:
                 memory=round(fraction * total / MIB) * MIB if state.state == "alive" else 450 * MIB,
                 component=state.component,
                 rank=state.rank,
-                job=_JOB,
-                actor=f"{_JOB}/{state.component}:{state.rank}",
+                job=self._layout.job,
+                since=state.since,
+                actor=f"{self._layout.job}/{state.component}:{state.rank}",
                 kind="rank",
             )
             for state, fraction in zip(running, memory_fractions(roles, moment, self._random), strict=True)

@@ -64,6 +64,7 @@ class LiveFeed:
         self._settled: SettledPlan | None = None
         self._watch: DriftWatch | None = None
         self._last: Observation | None = None
+        self._planned: Plan | None = None
 
     def prepare(self, session: Session, observation: Observation) -> None:
         """Compare with the plan ahead of showing, in the thread that reads: of a large cluster it takes long."""
@@ -100,6 +101,9 @@ class LiveFeed:
             earlier=earlier,
             history=self.history,
         )
+        if session.plan is not self._planned:
+            self._planned = session.plan
+            self.events.compare_with(live.drift)
         if observation is not self._last:
             changed = changed_nodes(self._last or NO_OBSERVATION, observation)
             record((self.history, self.hour), observation, changed)

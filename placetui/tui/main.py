@@ -19,6 +19,7 @@ from placetui.grid import Drawing, Line, Place, Run, Style, caption, clean
 from placetui.grid.heat_panels import HeatPanels
 from placetui.grid.inspector import Inspection, environment_lines, inspect, problem_lines
 from placetui.grid.look.glyphs import glyphs
+from placetui.grid.look.style import FAINT, MUTED, NAME
 from placetui.grid.panels.jobs import jobs_of
 from placetui.grid.tables.rows import TableName
 from placetui.observe.model import Observation
@@ -26,7 +27,7 @@ from placetui.placement.edits import Refusal
 from placetui.placement.plan import GPU, Plan
 from placetui.placement.problems import Problem
 from placetui.placement.wording import count
-from placetui.tui.actions import TABLES, Context, View
+from placetui.tui.actions import BY_ID, READ_ONLY, TABLES, Context, View, key_names, why_not
 from placetui.tui.cluster.launch import Launch
 from placetui.tui.live import LiveFeed, LivePicture
 from placetui.tui.messages import (
@@ -410,9 +411,27 @@ class MainScreen(Screen[None]):
             place = selection.place or self.grid.cursor
             found = self._place_lines(place, width, compact=self.size.height < 30, rows=panel.room - len(lines))
             lines += found.lines
+            hint = self._hint(place)
+            if hint and len(lines) < panel.room:
+                lines += [(), hint][-max(1, panel.room - len(lines)) :]
             title = content_of(found.title, self.palette) if found.title else title_of("Device")
         name_border(panel, title, "d all fields  enter rule" if self.pane is self.grid else "d all fields")
         panel.show(lines, self.palette)
+
+    def _hint(self, place: Place) -> Line:
+        """What can be done about a rank that is dead."""
+        if not any(self._is_dead(*one) for one in ranks_at(self.picture.plan, place)):
+            return ()
+        hint: list[Run] = []
+        context, rebound = self._app_context(), self._options.keys
+        for action in (BY_ID["restart_rank"], BY_ID["rank_log"]):
+            lacking = why_not(action, context)
+            if not lacking or lacking == READ_ONLY:
+                key = next(key_names(action, rebound, self._ascii))
+                why = f" ({lacking})" if lacking else ""
+                start = glyphs(self._ascii).dot if hint else f"{glyphs(self._ascii).right} "
+                hint += [Run(start, FAINT), Run(key, NAME), Run(f" {action.label}{why}", MUTED)]
+        return tuple(hint)
 
     def _problem_lines(self, problems: list[Problem] | tuple[Problem, ...], width: int) -> list[Line]:
         plan = self.picture.plan
@@ -441,7 +460,8 @@ class MainScreen(Screen[None]):
             observation=self.picture.observation,
             history=self.feed.history,
             hour=self.feed.hour,
-            notices=[one.message for one in notices],
+            # Why a rank is dead stands below its row.
+            notices=[one.message for one in notices if compact or details or one.kind != "dead_rank"],
             width=width,
             ascii=self._ascii,
             compact=compact,

@@ -139,7 +139,7 @@ def test_a_job_starts_becomes_ready_and_ends() -> None:
     found = [event for step in steps for event in log.update(step)]
     assert [(event.kind, event.message) for event in found] == [
         ("job_started", "train started"),
-        ("job_ready", "train: all 3 ranks are alive"),
+        ("job_ready", "train: 3 ranks alive"),
         ("job_ended", "train ended"),
     ]
 

@@ -13,6 +13,7 @@ from placetui.document import PlanRequest
 from placetui.grid.look.style import WARNING
 from placetui.observe.alerts import Thresholds
 from placetui.observe.ports import Status
+from placetui.tui.actions import Context
 from placetui.tui.app import COLLECTING, Dashboard
 from placetui.tui.session import Session
 
@@ -28,7 +29,7 @@ async def test_the_picture_is_called_simulated(desk: Desk, world: World) -> None
         source = desk.sources[0]
         assert source.interval == 1.0
         source.deliver(world.simulated(source.plan))
-        await seat.sees("simulated, every 1 s", "GiB")
+        await seat.sees("simulated, job collocated, every 1 s", "GiB")
         await seat.sees("one process", "alive")  # in the legend
 
 
@@ -61,12 +62,12 @@ async def test_a_lost_link_is_said_and_the_picture_stays(desk: Desk, world: Worl
         source = desk.sources[0]
         picture = world.simulated(source.plan)
         source.deliver(picture)
-        await seat.sees("simulated, every 1 s")
+        await seat.sees("simulated, job collocated, every 1 s")
         source.say(Status("lost", "the child was killed by signal 9"))
         await seat.sees("lost: the child was killed by signal 9")
         assert seat.observation is picture
         source.say(Status("connected"))
-        await seat.sees("simulated, every 1 s")
+        await seat.sees("simulated, job collocated, every 1 s")
 
 
 async def test_the_garbage_collector_is_given_back(desk: Desk) -> None:
@@ -76,10 +77,26 @@ async def test_the_garbage_collector_is_given_back(desk: Desk) -> None:
     assert gc.get_threshold() == before
 
 
-async def test_another_plan_gets_another_source(desk: Desk) -> None:
+async def test_a_simulated_job_outlasts_an_edit_and_what_then_differs_is_drift_but_no_event(
+    desk: Desk, world: World
+) -> None:
     file = desk.copy("collocated")
     async with desk.open(file, live=True) as seat:
+        seen = world.simulated(desk.sources[0].plan)
+        desk.sources[0].deliver(seen)
+        await seat.until(lambda: seat.observation is seen)
         file.write_text(file.read_text().replace("actor: all", "actor: 0-7"))
+        await seat.until(lambda: seat.main.picture.notices, "the ranks that are not planned")
+        desk.sources[0].deliver(later := world.with_device(seen, 0, 0, utilization=7))
+        await seat.until(lambda: seat.observation is later)
+        assert list(seat.main.feed.events.events) == []
+        assert len(desk.sources) == 1
+
+
+async def test_other_nodes_get_another_source(desk: Desk) -> None:
+    file = desk.copy("collocated")
+    async with desk.open(file, live=True) as seat:
+        file.write_text(file.read_text().replace("nodes: 2", "nodes: 3"))
         await seat.until(lambda: len(desk.sources) == 2, "another source")
         await seat.until(lambda: desk.sources[0].closed, "the first one closed")
         assert desk.sources[1].plan is seat.session.plan
@@ -149,7 +166,7 @@ async def test_one_changed_cell_costs_less_than_a_kilobyte(desk: Desk, world: Wo
         seat = world.seat(app, pilot)
         await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None)
         source = desk.sources[0]
-        first = world.simulated(source.plan)
+        first = world.simulated(source.plan, 130)  # how long ranks have been up changes with each minute
         source.deliver(first)
         await seat.until(lambda: seat.observation is first)
         driver = app._driver
@@ -198,3 +215,16 @@ async def test_a_temperature_alert_marks_the_temperature_and_nothing_else(desk: 
         }
         warned = {text for text, style in styles.items() if style._replace(ground=None) == WARNING}
         assert warned == {"▲", "2 ▲ 91°"}, "the node, the number of the GPU and the temperature"
+
+
+async def test_a_dead_rank_says_what_can_be_done_and_its_event_says_who_first(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        source = desk.sources[0]
+        seen = world.simulated(source.plan)
+        source.deliver(seen)
+        await seat.until(lambda: seat.observation is seen)
+        source.deliver(world.with_rank(seen, "reward", 0, state="dead", reason="killed by signal 9: out of host memory"))
+        await seat.sees("✗ W0 died ")
+        seat.main._app_context = lambda: Context("grid", job=True)
+        await seat.press("right", "left")
+        await seat.sees("▸ R restart rank (read-only: start placetui with --write) · F follow log")

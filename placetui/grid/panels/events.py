@@ -34,8 +34,28 @@ def _entry(pen: Pen, event: Event, now: float, width: int) -> Entry:
     ground = None
     if width >= CLOCK and event.is_problem and now - event.time < 60:
         ground = "error" if style is ERROR else "warning"
-    runs = [Run(f"{when} ", FAINT), Run(f"{sign} ", style), Run(pen.clean(event.message), words)]
+    head = [Run(f"{when} ", FAINT), Run(f"{sign} ", style)]
+    told = _brief(pen, event, width - sum(pen.measure(run.text) for run in head))
+    letter = pen.marks[event.component].letter if event.component in pen.marks else ""
+    if letter and told.startswith(letter):  # of `A7 died`, the letter has its hue
+        head.append(Run(letter, pen.letter_style(event.component or "")))
+        told = told.removeprefix(letter)
+    runs = [*head, Run(told, words)]
     return Entry((spread(pen, runs, [], width, ground),), event)  # type: ignore[arg-type]
+
+
+def _brief(pen: Pen, event: Event, room: int) -> str:
+    """All of it where there is room for it; else who and what, without the reason; else the place."""
+    whole = brief = pen.clean(event.message)
+    if event.component in pen.marks and event.rank is not None:
+        label = pen.marks[event.component].label(event.rank)
+        for name in (f"{event.component}:{event.rank} ", f"{event.component} {event.rank} "):
+            brief = brief.replace(pen.clean(name), f"{label} ", 1)
+    head, _, rest = brief.partition(": ")
+    shorter = [rest if event.kind.startswith("job") else head, head.partition(", ")[0]]
+    if event.node is not None and event.device is not None:
+        shorter.append(f"{pen.clean(pen.node_name(event.node))}/gpu{event.device}")
+    return next((one for one in (whole, brief, *shorter) if one and pen.measure(one) <= room), brief)
 
 
 def _sign(pen: Pen, event: Event) -> tuple[str, Style]:

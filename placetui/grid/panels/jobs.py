@@ -19,7 +19,9 @@ def jobs_of(observation: Observation) -> list[JobSummary]:
     found = {job.name: job for job in observation.jobs}
     launched = [group.name for group in observation.groups if group.namespace == "placetui" and group.name]
     for name in filter(None, (observation.job, *launched)):
-        found.setdefault(name, JobSummary(name, "placetui"))
+        if name not in found:
+            first = min((one.since for one in observation.all_ranks if one.since), default=None)
+            found[name] = JobSummary(name, "placetui", started=first if name == observation.job else None)
     return sorted(found.values(), key=lambda job: (job.name != observation.job, not job.runs, -(job.started or 0.0)))
 
 

@@ -56,8 +56,8 @@ class ClusterController:
         self.seen: Observation | None = None
         """What the source showed last."""
 
-        self._cluster: tuple[object, ...] | None = None
-        """What the source looks at, if that is a cluster."""
+        self._target: tuple[object, ...] | None = None
+        """What the source looks at: it stays while the plan changes and this does not."""
 
         self._occupancy = OccupancyWatch()
         self._followed = 0.0
@@ -102,20 +102,22 @@ class ClusterController:
         if plan is None:
             return
         self._connected = plan
-        before, self._cluster = self._cluster, None
-        if self.options.cluster is not None and self.options.source_for is None and plan.nodes:
-            # A cluster is the same whatever is planned for it.
+        before, self._target = self._target, None
+        # A cluster is the same whatever is planned for it, and so is a simulation or a recording.
+        if self.options.source_for is not None and plan.nodes:
+            self._target = session.file if session is not None else "", plan.nodes
+        elif self.options.cluster is not None and plan.nodes:
             if session is not None:
                 plan = with_names(framework_of(plan), session.document, plan, session.plan_request.overrides)
             groups = tuple((name, part.group_name) for name, part in plan.components.items())
-            self._cluster = self.address, self.job, framework_of(plan).name, len(plan.nodes), groups
-        if self._cluster is not None and self._cluster == before:
+            self._target = self.address, self.job, framework_of(plan).name, len(plan.nodes), groups
+        if self._target is not None and self._target == before:
             self.show_seen()
             return
         self.drop_source()
         if self.options.source_for is not None and plan.nodes:
             self.look_at(self.options.source_for(plan))
-        elif self._cluster is not None and self.options.cluster is not None and self.address != LOCAL:
+        elif self._target is not None and self.options.cluster is not None and self.address != LOCAL:
             self.look_at(self.options.cluster(plan, self.address, self.job))
 
     def simulate(self) -> None:
@@ -242,7 +244,7 @@ class ClusterController:
 
     def _is_quiet(self, status: Status) -> bool:
         """Whether a missing cluster needs no message: none was requested, and none was seen."""
-        return status.absent or (self._cluster is not None and self.options.address == AUTO and self.seen is None)
+        return status.absent or (self._awaits_cluster and self.options.address == AUTO)
 
     def say(self) -> None:
         """Show in the top line what is followed, and the state of the link."""
@@ -259,9 +261,13 @@ class ClusterController:
             main.live_words = (source_words(source, self._job_words), True)
 
     @property
+    def _awaits_cluster(self) -> bool:
+        return self._target is not None and self.options.source_for is None and self.seen is None
+
+    @property
     def _is_connecting(self) -> bool:
         # The process that looks is there at once, what it looks at is not.
-        return self._cluster is not None and self.seen is None and self.link.link not in TROUBLE
+        return self._awaits_cluster and self.link.link not in TROUBLE
 
     @property
     def _job_words(self) -> str:
