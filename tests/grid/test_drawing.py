@@ -225,3 +225,13 @@ def test_an_engine_names_its_server_group() -> None:
     text = to_text(Drawing(plan, "tile", width=150))
     assert text.count("actor/prefill") == 2
     assert text.count("actor/decode") == 1
+
+
+@pytest.mark.parametrize("density", ["card", "tile"])
+def test_a_gpu_is_numbered_as_the_driver_knows_it_in_every_density(
+    two_nodes: Plan, lay_over: LayOver, density: Density
+) -> None:
+    live = lay_over(two_nodes, lambda node, index: DeviceSample(index, physical=7 - index))
+    lines = to_text(Drawing(two_nodes, density, width=200, overlay=live)).splitlines()
+    titles = next(line for line in lines if re.search(r"\b7\b.*\b6\b", line))
+    assert re.findall(r"\b\d\b", titles) == list("76543210")

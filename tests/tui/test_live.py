@@ -223,7 +223,9 @@ async def test_a_dead_rank_says_what_can_be_done_and_its_event_says_who_first(de
         seen = world.simulated(source.plan)
         source.deliver(seen)
         await seat.until(lambda: seat.observation is seen)
-        source.deliver(world.with_rank(seen, "reward", 0, state="dead", reason="killed by signal 9: out of host memory"))
+        source.deliver(
+            world.with_rank(seen, "reward", 0, state="dead", reason="killed by signal 9: out of host memory")
+        )
         await seat.sees("✗ W0 died ")
         seat.main._app_context = lambda: Context("grid", job=True)
         await seat.press("right", "left")

@@ -198,7 +198,7 @@ class Bank:
     def _number(self, line: LineBuilder, cell: Cell, base: Style) -> None:
         x = self.layout.x(cell.index)
         line.put(x, " ", base)
-        shown, right, style = self._title(cell, str(cell.index), self.inner)
+        shown, right, style = self._title(cell, cell.number, self.inner)
         line.add(shown, self._on(style, base))
         right = right.rjust(x + 1 + self.inner - line.column)
         line.add(right, self._on(style if cell.sign else FAINT, base))
@@ -235,10 +235,10 @@ class Bank:
         x = self.layout.x(first)
         line.put(x, " ", base)
         for one, other in pairwise(range(first, last + 1)):
-            line.add(str(one), self._on(NAME, base))
+            line.add(self.cells[one].number, self._on(NAME, base))
             room = self.layout.x(other) + 1 - line.column
             line.add(f" {self.pen.glyphs.span * (room - 2)} " if room > 2 else " " * room, link)
-        line.add(str(last), self._on(NAME, base))
+        line.add(self.cells[last].number, self._on(NAME, base))
         line.add(" " * (self.layout.x(last) + self.layout.cell - line.column), base)
 
     def _card_edge(self, line: LineBuilder, cell: Cell, base: Style, top: bool) -> None:
@@ -248,8 +248,7 @@ class Bank:
         if not top:
             line.add(box[3] + box[4] * (width - 2) + box[2], border)
             return
-        name = cell.sample.title if cell.sample else f"GPU {cell.index}"
-        shown, right, style = self._title(cell, name, width - 6)
+        shown, right, style = self._title(cell, f"GPU {cell.number}", width - 6)
         line.add(box[0], border)
         line.add(f" {shown} ", self._on(style, base))
         right = f" {right} " if right else ""

@@ -38,6 +38,11 @@ class Cell:
         is_used = bool(device.occupants) or self.sample is not None
         self.ground: Ground | None = self.sign.tint if self.sign else "tile" if is_used else None
 
+    @property
+    def number(self) -> str:
+        """The id by which the driver knows it, as far as that is seen."""
+        return str(self.index if self.sample is None else self.sample.gpu_id)
+
     def _look_at(self, pen: Pen, overlay: Overlay | None) -> Sign | None:
         signs, node, index = pen.glyphs, self.device.node, self.device.index
         state = overlay.state_on(node, index) if overlay else None

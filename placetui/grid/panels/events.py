@@ -35,7 +35,9 @@ def _entry(pen: Pen, event: Event, now: float, width: int) -> Entry:
     if width >= CLOCK and event.is_problem and now - event.time < 60:
         ground = "error" if style is ERROR else "warning"
     head = [Run(f"{when} ", FAINT), Run(f"{sign} ", style)]
-    told = _brief(pen, event, width - sum(pen.measure(run.text) for run in head))
+    told = pen.clean(event.message)
+    if width < CLOCK:
+        told = _brief(pen, event, told, width - sum(pen.measure(run.text) for run in head))
     letter = pen.marks[event.component].letter if event.component in pen.marks else ""
     if letter and told.startswith(letter):  # of `A7 died`, the letter has its hue
         head.append(Run(letter, pen.letter_style(event.component or "")))
@@ -44,9 +46,8 @@ def _entry(pen: Pen, event: Event, now: float, width: int) -> Entry:
     return Entry((spread(pen, runs, [], width, ground),), event)  # type: ignore[arg-type]
 
 
-def _brief(pen: Pen, event: Event, room: int) -> str:
-    """All of it where there is room for it; else who and what, without the reason; else the place."""
-    whole = brief = pen.clean(event.message)
+def _brief(pen: Pen, event: Event, brief: str, room: int) -> str:
+    """The rank by its letter; what happened with its reason if there is room for it, else without; else the place."""
     if event.component in pen.marks and event.rank is not None:
         label = pen.marks[event.component].label(event.rank)
         for name in (f"{event.component}:{event.rank} ", f"{event.component} {event.rank} "):
@@ -55,7 +56,7 @@ def _brief(pen: Pen, event: Event, room: int) -> str:
     shorter = [rest if event.kind.startswith("job") else head, head.partition(", ")[0]]
     if event.node is not None and event.device is not None:
         shorter.append(f"{pen.clean(pen.node_name(event.node))}/gpu{event.device}")
-    return next((one for one in (whole, brief, *shorter) if one and pen.measure(one) <= room), brief)
+    return next((one for one in (brief, *shorter) if one and pen.measure(one) <= room), brief)
 
 
 def _sign(pen: Pen, event: Event) -> tuple[str, Style]:

@@ -102,6 +102,8 @@ class TabBar(Bar):
         words, room = list(self.tabs.words), self.size.width - x - 3
         while len(words) > 1 and cell_len(_joined(words)) > room:
             words.remove(next((one for one in words if not one[1]), words[0]))
+        while words and cell_len(words[0][0]) > room >= LEAST_WORDS and ", " in words[0][0]:
+            words = [(words[0][0].rpartition(", ")[0], words[0][1])]
         if words and cell_len(words[0][0]) > room:
             ellipsis = ".." if self.tabs.ascii else "…"
             words = [(cut(words[0][0], room, ellipsis=ellipsis), words[0][1])] if room >= LEAST_WORDS else []
