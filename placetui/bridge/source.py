@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from placetui.bridge.client import Bridge, BridgeLost
 from placetui.bridge.messages import Message, ProtocolError
 from placetui.bridge.stream import Gap, StreamReceiver
-from placetui.observe.codec import CodecError
-from placetui.observe.delta import NOTHING, changed_nodes
+from placetui.observe.delta import NOTHING, CodecError, changed_nodes
 from placetui.observe.model import Source
 from placetui.observe.ports import Link, Status, Subscriber, Update, WatchOptions
 from placetui.observe.simulation import SimulationOptions, layout_of

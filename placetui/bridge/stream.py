@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from placetui.observe.codec import CodecError, decode_delta, encode_delta
+from placetui.observe.codec import decode_delta, encode_delta
 from placetui.observe.delta import NOTHING, apply, changes, parts
 from placetui.observe.model import Observation
 from placetui.observe.ports import CONNECTED, Observer, Status
@@ -104,12 +104,7 @@ class StreamReceiver:
         if stream != self._stream or sequence != self._next:
             raise Gap(f"message {sequence} of stream {stream} came where {self._next} was due")
         # Only a message that was taken is followed by the next: after one that fails, all else is a gap.
-        try:
-            self._partial = apply(self._partial, decode_delta(delta))
-        except CodecError:
-            raise
-        except ValueError as problem:
-            raise CodecError(str(problem)) from problem
+        self._partial = apply(self._partial, decode_delta(delta))
         self._next = sequence + 1
         return self._partial if last else None
 

@@ -113,9 +113,9 @@ class EditHistory:
     def dirty(self) -> bool:
         return self.text != self._saved
 
-    def mark_saved(self, text: str | None = None) -> None:
-        """Record that the file contains the current text, or the one given. The next keystroke starts a new step."""
-        self._saved = self.text if text is None else text
+    def mark_saved(self) -> None:
+        """Record that the file contains the current text. The next keystroke starts a new step."""
+        self._saved = self.text
 
 
 def _merged(before: Step, after: Step) -> Step | None:

@@ -14,7 +14,7 @@ from sys import intern
 from types import UnionType
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from placetui.observe.delta import NOTHING, Delta, apply, changes
+from placetui.observe.delta import NOTHING, TABLES, CodecError, Delta, apply, changes
 from placetui.observe.model import (
     BundleState,
     Claim,
@@ -33,10 +33,6 @@ SCHEMA = 1
 
 T = TypeVar("T")
 Row: TypeAlias = "list[Any]"
-
-
-class CodecError(ValueError):
-    """The data is not a valid observation."""
 
 
 class _Record(Generic[T]):
@@ -121,26 +117,27 @@ _CLAIM = _Record(Claim, shared=("component", "job", "group", "class_name", "name
 _DEVICE = _Record(DeviceSample, {"processes": _PROCESS, "claims": _CLAIM}, shared=("name",))
 _NODE = _Record(NodeSample, {"devices": _DEVICE})
 _RANK = _Record(RankState, shared=("component",))
-_JOB = _Record(JobSummary)
-_GROUP = _Record(GroupState, {"bundles": _Record(BundleState)})
+_TABLES: dict[str, _Record[Any]] = {
+    "groups": _Record(GroupState, {"bundles": _Record(BundleState)}),
+    "jobs": _Record(JobSummary),
+}
+_TEXTS = ("job", "owner", "note")
 
 
 def encode_delta(delta: Delta) -> dict[str, Any]:
     """A delta as values that `json` can write."""
+    later = delta.later
     return {
         "schema": SCHEMA,
-        "time": delta.time,
-        "source": delta.source,
-        "nodes": [_NODE.write(node) for node in delta.nodes],
+        "time": later.time,
+        "source": later.source,
+        "nodes": [_NODE.write(node) for node in later.nodes],
         "gone": list(delta.gone),
         "world_sizes": dict(delta.world_sizes),
         "ranks": [_RANK.write(state) for state in delta.ranks],
-        **({"job": delta.job} if delta.job else {}),
-        **({"owner": delta.owner} if delta.owner else {}),
-        **({"note": delta.note} if delta.note else {}),
-        **({"not_launched": list(delta.not_launched)} if delta.not_launched else {}),
-        **({} if delta.jobs is None else {"jobs": [_JOB.write(job) for job in delta.jobs]}),
-        **({} if delta.groups is None else {"groups": [_GROUP.write(group) for group in delta.groups]}),
+        **{name: text for name in _TEXTS if (text := getattr(later, name))},
+        **({"not_launched": list(later.not_launched)} if later.not_launched else {}),
+        **{name: [_TABLES[name].write(row) for row in getattr(later, name)] for name in sorted(TABLES - delta.same)},
     }
 
 
@@ -159,19 +156,17 @@ def decode_delta(value: Any) -> Delta:
     gone = read("gone", list)
     if not all(type(rank) is int for rank in gone):
         raise CodecError("gone: a rank is not a number")
+    optional: dict[str, Any] = {name: read(name, str) for name in _TEXTS if name in value}
+    if "not_launched" in value:
+        optional["not_launched"] = tuple(map(str, read("not_launched", list)))
+    for name in TABLES & value.keys():
+        optional[name] = tuple(map(_TABLES[name].read, read(name, list)))
     return Delta(
-        time=read("time", float, int),
-        source=source,
-        nodes=tuple(_NODE.read(row) for row in read("nodes", list)),
-        gone=tuple(gone),
-        world_sizes=sizes,
-        ranks=tuple(_RANK.read(row) for row in read("ranks", list)),
-        job=read("job", str) if "job" in value else "",
-        groups=tuple(_GROUP.read(row) for row in read("groups", list)) if "groups" in value else None,
-        owner=read("owner", str) if "owner" in value else "",
-        jobs=tuple(_JOB.read(row) for row in read("jobs", list)) if "jobs" in value else None,
-        note=read("note", str) if "note" in value else "",
-        not_launched=tuple(map(str, read("not_launched", list))) if "not_launched" in value else (),
+        Observation(read("time", float, int), source, tuple(map(_NODE.read, read("nodes", list))), **optional),
+        tuple(gone),
+        sizes,
+        tuple(map(_RANK.read, read("ranks", list))),
+        TABLES - value.keys(),
     )
 
 
@@ -182,12 +177,7 @@ def encode(observation: Observation) -> dict[str, Any]:
 
 def decode(value: Any) -> Observation:
     """What `encode` wrote; a CodecError if it is something else, or of a later schema."""
-    try:
-        return apply(NOTHING, decode_delta(value))
-    except CodecError:
-        raise
-    except ValueError as problem:
-        raise CodecError(str(problem)) from problem
+    return apply(NOTHING, decode_delta(value))
 
 
 def _member(value: Any, name: str, *types: type) -> Any:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from placetui.observe.model import GroupState, JobSummary, NodeSample, Observation, RankState, Source
+from placetui.observe.model import NodeSample, Observation, RankState
 
 NOTHING = Observation(0.0, "simulated")
 """Nothing seen yet: the difference to it is the whole observation."""
+
+TABLES = frozenset({"groups", "jobs"})
+"""Of an observation, what is sent as a whole if anything of it differs."""
+
+
+class CodecError(ValueError):
+    """The data is not a valid observation, or not one that follows on the one before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delta:
     """The way from one observation to a later one."""
 
-    time: float
-    source: Source
-    nodes: tuple[NodeSample, ...] = ()
-    """Nodes that are new or differ, in order of their ranks."""
+    later: Observation
+    """The later one, of whose nodes only those are here that are new or differ, and of whose ranks none."""
 
     gone: tuple[int, ...] = ()
     """Ranks of nodes that are no longer there."""
@@ -30,22 +35,8 @@ class Delta:
     ranks: tuple[RankState, ...] = ()
     """Ranks that are new or differ, by component, in order."""
 
-    job: str = ""
-    """The job whose ranks these are, changed or not."""
-
-    groups: tuple[GroupState, ...] | None = None
-    """All placement groups, if one of them differs."""
-
-    owner: str = ""
-    """Of the job, changed or not."""
-
-    jobs: tuple[JobSummary, ...] | None = None
-    """All recognised jobs, if one of them differs."""
-
-    note: str = ""
-    """Changed or not."""
-
-    not_launched: tuple[str, ...] = ()
+    same: frozenset[str] = frozenset()
+    """Of `groups` and `jobs`, those of which none differs: they are not here."""
 
 
 def changes(old: Observation, new: Observation) -> Delta:
@@ -57,42 +48,32 @@ def changes(old: Observation, new: Observation) -> Delta:
         # Most nodes are the same object: no need to look inside.
         if known is not node and known != node:
             changed.append(node)
-    return Delta(
-        time=new.time,
-        source=new.source,
-        nodes=tuple(changed),
-        gone=tuple(before),
-        world_sizes={component: len(states) for component, states in new.ranks.items()},
-        ranks=tuple(_changed_ranks(old, new)),
-        job=new.job,
-        groups=None if new.groups is old.groups or new.groups == old.groups else new.groups,
-        owner=new.owner,
-        jobs=None if new.jobs is old.jobs or new.jobs == old.jobs else new.jobs,
-        note=new.note,
-        not_launched=new.not_launched,
-    )
+    same = frozenset(name for name in TABLES if getattr(old, name) == getattr(new, name))
+    later = replace(new, nodes=tuple(changed), ranks={})
+    sizes = {component: len(states) for component, states in new.ranks.items()}
+    return Delta(_without(later, same), tuple(before), sizes, tuple(_changed_ranks(old, new)), same)
+
+
+def _without(observation: Observation, tables: Set[str]) -> Observation:
+    groups = () if "groups" in tables else observation.groups
+    return replace(observation, groups=groups, jobs=() if "jobs" in tables else observation.jobs)
 
 
 def apply(old: Observation, delta: Delta) -> Observation:
-    """The later observation. What did not change is shared with `old`; a ValueError if the delta does not fit it."""
-    return Observation(
-        time=delta.time,
-        source=delta.source,
+    """The later observation. What did not change is shared with `old`; a CodecError if the delta does not fit it."""
+    return replace(
+        delta.later,
         nodes=_apply_nodes(old, delta),
         ranks=_apply_ranks(old, delta),
-        job=delta.job,
-        groups=old.groups if delta.groups is None else delta.groups,
-        owner=delta.owner,
-        jobs=old.jobs if delta.jobs is None else delta.jobs,
-        note=delta.note,
-        not_launched=delta.not_launched,
+        groups=old.groups if "groups" in delta.same else delta.later.groups,
+        jobs=old.jobs if "jobs" in delta.same else delta.later.jobs,
     )
 
 
 def changed_nodes(old: Observation, new: Observation) -> frozenset[int]:
     """Ranks of nodes with other values, or with ranks in another state, in `new` than in `old`."""
     delta = changes(old, new)
-    found = {node.rank for node in delta.nodes}
+    found = {node.rank for node in delta.later.nodes}
     found.update(delta.gone)
     moved = [(state, old.rank(state.component, state.rank)) for state in delta.ranks]
     vanished = [
@@ -108,14 +89,15 @@ def parts(delta: Delta, most: int) -> Iterator[Delta]:
 
     A large cluster seen for the first time is megabytes: in pieces it keeps nobody busy for long.
     """
-    nodes = delta.nodes
+    nodes = delta.later.nodes
     if len(nodes) <= most:
         yield delta
         return
     # The ranks go with the first piece, whose world sizes they must fit.
-    yield replace(delta, nodes=nodes[:most])
+    yield replace(delta, later=replace(delta.later, nodes=nodes[:most]))
+    rest = Delta(_without(delta.later, TABLES), world_sizes=delta.world_sizes, same=TABLES)
     for start in range(most, len(nodes), most):
-        yield replace(delta, nodes=nodes[start : start + most], gone=(), ranks=(), groups=None, jobs=None)
+        yield replace(rest, later=replace(rest.later, nodes=nodes[start : start + most]))
 
 
 def _changed_ranks(old: Observation, new: Observation) -> Iterator[RankState]:
@@ -130,14 +112,14 @@ def _changed_ranks(old: Observation, new: Observation) -> Iterator[RankState]:
 
 
 def _apply_nodes(old: Observation, delta: Delta) -> tuple[NodeSample, ...]:
-    if not delta.nodes and not delta.gone:
+    if not delta.later.nodes and not delta.gone:
         return old.nodes
     nodes = {node.rank: node for node in old.nodes}
     for rank in delta.gone:
         if nodes.pop(rank, None) is None:
-            raise ValueError(f"node {rank} was not there and cannot go")
+            raise CodecError(f"node {rank} was not there and cannot go")
     known = len(nodes)
-    nodes.update((node.rank, node) for node in delta.nodes)
+    nodes.update((node.rank, node) for node in delta.later.nodes)
     if len(nodes) == known:
         return tuple(nodes.values())
     return tuple(sorted(nodes.values(), key=attrgetter("rank")))
@@ -150,7 +132,7 @@ def _apply_ranks(old: Observation, delta: Delta) -> Mapping[str, tuple[RankState
     changed: dict[str, list[RankState]] = {component: [] for component in delta.world_sizes}
     for state in delta.ranks:
         if state.component not in changed:
-            raise ValueError(f"component {state.component} has ranks but no size")
+            raise CodecError(f"component {state.component} has ranks but no size")
         changed[state.component].append(state)
     return {
         component: _apply_component(old.ranks.get(component, ()), changed[component], size)
@@ -168,7 +150,7 @@ def _apply_component(known: tuple[RankState, ...], changed: list[RankState], siz
         elif state.rank == len(states):
             states.append(state)
         else:
-            raise ValueError(f"rank {state.rank} of {state.component} comes after a gap")
+            raise CodecError(f"rank {state.rank} of {state.component} comes after a gap")
     if len(states) != size:
-        raise ValueError(f"{len(states)} ranks where {size} were announced")
+        raise CodecError(f"{len(states)} ranks where {size} were announced")
     return tuple(states)

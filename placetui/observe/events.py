@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
@@ -72,9 +72,6 @@ class Event:
     @property
     def is_problem(self) -> bool:
         return self.kind in PROBLEMS
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class EventLog:

@@ -298,9 +298,6 @@ class RankState:
     since: float | None = None
     """When its actor came to life; seconds since the epoch."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 JobPhase: TypeAlias = Literal["starting", "running", "degraded", "ended", "failed"]
 
@@ -331,9 +328,6 @@ class JobSummary:
     def runs(self) -> bool:
         return self.state not in ("ended", "failed")
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class BundleState:
@@ -344,9 +338,6 @@ class BundleState:
 
     gpus: float = 0.0
     cpus: float = 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +358,7 @@ class GroupState:
     bundles: tuple[BundleState, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "reason": self.reason or None, "bundles": [one.to_dict() for one in self.bundles]}
+        return {**asdict(self), "reason": self.reason or None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -432,10 +423,10 @@ class Observation:
             "source": self.source,
             "job": self.job or None,
             "owner": self.owner or None,
-            "jobs": [job.to_dict() for job in self.jobs],
+            "jobs": list(map(asdict, self.jobs)),
             "note": self.note or None,
             "not_launched": list(self.not_launched),
             "nodes": [node.to_dict() for node in self.nodes],
-            "ranks": [state.to_dict() for state in self.all_ranks],
+            "ranks": list(map(asdict, self.all_ranks)),
             "groups": [group.to_dict() for group in self.groups],
         }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from placetui.bridge.stream import NODES_PER_MESSAGE, Gap, StreamReceiver, StreamSender
-from placetui.observe.codec import CodecError
+from placetui.observe.delta import CodecError
 from placetui.observe.model import NodeSample, Observation
 from placetui.observe.simulation import LayoutComponent, LayoutNode, SimulatedLayout, Simulation
 

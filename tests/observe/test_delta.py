@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placetui.observe.codec import CodecError, decode, decode_delta, encode, encode_delta
-from placetui.observe.delta import NOTHING, apply, changed_nodes, changes, parts
+from placetui.observe.codec import decode, decode_delta, encode, encode_delta
+from placetui.observe.delta import NOTHING, CodecError, apply, changed_nodes, changes, parts
 from placetui.observe.model import (
     BundleState,
     DeviceSample,
@@ -131,7 +131,7 @@ def test_a_difference_leads_to_the_later_observation(pair: tuple[Observation, Ob
 def test_only_what_changed_is_in_a_difference(pair: tuple[Observation, Observation]) -> None:
     old, new = pair
     delta = changes(old, new)
-    assert {node.rank for node in delta.nodes} == {node.rank for node in new.nodes if old.node(node.rank) != node}
+    assert {node.rank for node in delta.later.nodes} == {node.rank for node in new.nodes if old.node(node.rank) != node}
     assert set(delta.gone) == {node.rank for node in old.nodes} - {node.rank for node in new.nodes}
     assert set(delta.ranks) == {state for state in new.all_ranks if old.rank(state.component, state.rank) != state}
 
@@ -153,7 +153,7 @@ def test_pieces_lead_to_the_same_end(pair: tuple[Observation, Observation], most
     old, new = pair
     reached = old
     for piece in parts(changes(old, new), most):
-        assert len(piece.nodes) <= most
+        assert len(piece.later.nodes) <= most
         reached = apply(reached, piece)
     assert reached == new
 

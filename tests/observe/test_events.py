@@ -189,4 +189,4 @@ def test_a_recording_gives_the_events_of_the_stream(tmp_path: Path) -> None:
         event.kind for event in live
     }
     assert events_of(Recording(tmp_path / "r"), plan) == live
-    assert all(event.to_dict()["message"] for event in live)
+    assert all(event.message for event in live)

@@ -60,7 +60,7 @@ def _read_bytes(path: str | os.PathLike[str], source: str) -> bytes:
     try:
         # A device may act on being opened, so look first; the file may change in between, so look again.
         _check(os.stat(path), source)
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
             _check(os.fstat(descriptor), source)
             data = file.read(MAX_BYTES + 1)

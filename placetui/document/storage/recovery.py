@@ -117,7 +117,7 @@ def announce(path: str | os.PathLike[str]) -> bool:
     try:
         note = _note(path, me)
         # Without waiting: a pipe of that name would have us wait for its reader.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
         descriptor = os.open(note, flags, 0o644)
         with open(descriptor, "w", encoding="utf-8") as file:
             json.dump({"schema": 1, **asdict(me)}, file)
@@ -206,4 +206,4 @@ def _user() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
-        return str(os.getuid()) if hasattr(os, "getuid") else "somebody"
+        return str(os.getuid())

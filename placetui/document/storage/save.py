@@ -179,7 +179,7 @@ def _write(
     _remove_stale(directory, name)
     before_step("create")
     temporary = os.path.join(directory, f".{name[:180]}.{os.getpid()}.{time.time_ns():x}{TEMPORARY_SUFFIX}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     # A new file gets what the user's umask leaves; of an old one nobody may read more than before, at any time.
     descriptor = os.open(temporary, flags, 0o666 if status is None else 0o600)
     try:
@@ -209,23 +209,20 @@ def _write(
 
 def _keep(descriptor: int, target: str, status: os.stat_result) -> None:
     """Copy owner, mode and extended attributes of the old file where permitted."""
-    if hasattr(os, "fchown"):
-        # First the owner: changing it takes set-user-id bits away.
-        for owner, group in ((status.st_uid, status.st_gid), (-1, status.st_gid)):
-            with suppress(OSError):
-                os.fchown(descriptor, owner, group)
-                break
-    if hasattr(os, "listxattr"):
+    # First the owner: changing it takes set-user-id bits away.
+    for owner, group in ((status.st_uid, status.st_gid), (-1, status.st_gid)):
         with suppress(OSError):
-            for attribute in os.listxattr(target):
-                with suppress(OSError):
-                    os.setxattr(descriptor, attribute, os.getxattr(target, attribute))
-    if hasattr(os, "fchmod"):
-        mode = stat.S_IMODE(status.st_mode)
-        if os.fstat(descriptor).st_gid != status.st_gid:
-            # What the old group was allowed is nothing to another one.
-            mode &= ~(stat.S_IRWXG | stat.S_ISGID)
-        os.fchmod(descriptor, mode)
+            os.fchown(descriptor, owner, group)
+            break
+    with suppress(OSError):
+        for attribute in os.listxattr(target):
+            with suppress(OSError):
+                os.setxattr(descriptor, attribute, os.getxattr(target, attribute))
+    mode = stat.S_IMODE(status.st_mode)
+    if os.fstat(descriptor).st_gid != status.st_gid:
+        # What the old group was allowed is nothing to another one.
+        mode &= ~(stat.S_IRWXG | stat.S_ISGID)
+    os.fchmod(descriptor, mode)
 
 
 def _sync(directory: str) -> None:

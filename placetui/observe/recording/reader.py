@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-from placetui.observe.codec import CodecError, decode, decode_delta
-from placetui.observe.delta import apply
+from placetui.observe.codec import decode, decode_delta
+from placetui.observe.delta import CodecError, apply
 from placetui.observe.model import Observation
 from placetui.observe.recording.writer import FORMAT, GZIP, SCHEMA
 

@@ -24,7 +24,7 @@ from placetui.runtime.gcs.model import RayNode
 from placetui.runtime.jobs.group import Pending, RankGroup
 from placetui.runtime.launch.demand import demand_of
 from placetui.runtime.launch.ordering import as_obtained
-from placetui.runtime.launch.ranks import Launcher, Setting
+from placetui.runtime.launch.ranks import Launcher
 from placetui.runtime.policy import DEFAULT
 from placetui.runtime.remote import worker
 
@@ -161,7 +161,9 @@ def _start(session: DriverSession, nodes: Sequence[RayNode], plan: Plan, timeout
     launcher: Launcher | None = None
     try:
         groups, order = session.reservations.take(name, demand, nodes, left)
-        setting = Setting(
+        # Nobody hears of it, and nothing is kept to make a rank again.
+        launcher = Launcher(
+            ray=session.ray,
             job=None,
             plan=as_obtained(plan, demand, order),
             demand=demand,
@@ -169,10 +171,9 @@ def _start(session: DriverSession, nodes: Sequence[RayNode], plan: Plan, timeout
             nodes=nodes,
             groups=groups,
             python_path=[os.path.abspath(one) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one],
+            deadline=left,
             namespace=session.namespace,
         )
-        # Nobody hears of it, and nothing is kept to make a rank again.
-        launcher = Launcher(session.ray, setting, left, lambda *_: None)
         launcher.run()
         return launcher.handles(name)
     except BaseException:

@@ -17,7 +17,7 @@ from placetui.placement.wording import listing
 from placetui.runtime.errors import ClusterError, ClusterLost, NoCluster, NotAllowed, NothingFound, NotReady, Silent
 from placetui.runtime.gcs.client import Head, find_clusters
 from placetui.runtime.gcs.driver import is_here
-from placetui.runtime.policy import DEFAULT, Policy
+from placetui.runtime.policy import DEFAULT
 
 T = TypeVar("T")
 
@@ -84,18 +84,17 @@ def check_address(text: str, prefix: str = "the address is ") -> str:
     return text
 
 
-def open_head(address: str, policy: Policy | None = None) -> Head:
+def open_head(address: str) -> Head:
     """Talk to a head, having seen that there is one; `NoCluster` if there is not."""
     host, port = split_address(address)
-    policy = policy or DEFAULT
     try:
-        socket.create_connection((host, port), timeout=policy.connect).close()
+        socket.create_connection((host, port), timeout=DEFAULT.connect).close()
     except socket.gaierror:
         raise NoCluster(f"there is no host `{host}`", hint="check --address") from None
     except (TimeoutError, ConnectionRefusedError, OSError) as problem:
         said = "nothing listens" if isinstance(problem, ConnectionRefusedError) else "nothing responds"
         raise NoCluster(f"{said} at {address}", hint="check --address, and whether the head runs") from None
-    head = Head(address, policy)
+    head = Head(address)
     try:
         _check_answer(head)
     except BaseException:

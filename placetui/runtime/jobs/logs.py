@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from placetui.bridge.work import Work
@@ -109,7 +109,7 @@ class _Reader:
                 self._work.interrupted.wait(INTERVAL)
                 self._work.check()
                 self._go_on(ray, [one for one in streams if not one.over])
-        states = [one.target.state.to_dict() for one in streams]
+        states = [asdict(one.target.state) for one in streams]
         return {"address": self._head.address, "rank": states[0], "ranks": states}
 
     def _open(self) -> list[_Stream]:
@@ -138,7 +138,7 @@ class _Reader:
         self._read(ray, [one for one in streams if ended[str(one.target)]], 0, rest=True)
         for one, target in zip(streams, now, strict=True):
             if target.state.state != one.target.state.state:
-                self._work.report(step="rank", **target.state.to_dict())
+                self._work.report(step="rank", **asdict(target.state))
             one.target = target
             one.over = target.state.state == "dead"
             if ended[str(target)] and not one.over:

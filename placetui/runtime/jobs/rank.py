@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from placetui.bridge.work import Work
@@ -84,7 +84,7 @@ def _describe(one: RankState, job: JobStatus, placed: Mapping[str, Any], ips: Ma
         placed = {"node": ips.get(actor.node) if actor else None, "share": share}
         placed |= {"gpu_ids": [str(device) for device in seen.devices], "node_rank": seen.node_rank}
     return {
-        **one.to_dict(),
+        **asdict(one),
         "node": one.node if one.node is not None else placed.get("node_rank"),
         "ip": placed.get("node"),
         "gpu_ids": placed.get("gpu_ids"),
@@ -210,7 +210,7 @@ def kill(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
             raise NotPossible(f"{target} is dead already: {target.state.reason}", hint=f"restart it, or {_ANEW}")
         head.kill_actor(target.actor.id, no_restart=bool(body.get("no_restart")))
         _wait_for_end(head, job, target, Deadline(work, head.policy.stop, hint="try again"))
-        return {"address": head.address, "rank": current(head, job, target).state.to_dict()}
+        return {"address": head.address, "rank": asdict(current(head, job, target).state)}
 
 
 def restart(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
@@ -229,7 +229,7 @@ def restart(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
             _wait_until_back(head, job, target, deadline)
         else:
             guarded(head, lambda: _make_again(head, job, target, deadline))
-        return {"address": head.address, "rank": current(head, job, target).state.to_dict()}
+        return {"address": head.address, "rank": asdict(current(head, job, target).state)}
 
 
 _ANEW = "placetui down, then up"

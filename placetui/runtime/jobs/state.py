@@ -157,18 +157,20 @@ def job_actors(head: Head, record: Record) -> tuple[RayActor, ...]:
     if not record.ray_job:
         # Of another version, which did not store who launched it.
         return head.living_actors()
-    rows = head.actors(job=record.ray_job)
-    ids = [str(one.get("actor_id", "")) for one in records.restarts(head, record).values()]
-    return (*rows, *(row for one in ids if one and (row := head.actor(one))))
+    return (*head.actors(job=record.ray_job), *_restarted_actors(head, record))
 
 
 def dead_actors(head: Head, record: Record) -> tuple[RayActor, ...]:
     """Rows of a job's ranks that are dead, those that were restarted from elsewhere included."""
     if not record.ray_job:
         return ()
+    restarted = (row for row in _restarted_actors(head, record) if row.state == "DEAD")
+    return (*head.actors(job=record.ray_job, state="DEAD"), *restarted)
+
+
+def _restarted_actors(head: Head, record: Record) -> list[RayActor]:
     ids = [str(one.get("actor_id", "")) for one in records.restarts(head, record).values()]
-    rows = (*head.actors(job=record.ray_job, state="DEAD"), *(head.actor(one) for one in ids if one))
-    return tuple(row for row in rows if row is not None and row.state == "DEAD")
+    return [row for one in ids if one and (row := head.actor(one))]
 
 
 def find_all_jobs(head: Head, tables: Tables | None = None) -> list[JobStatus]:

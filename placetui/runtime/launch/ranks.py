@@ -31,10 +31,11 @@ _MODEL = "accelerator_type:"
 """Before the name of a node's accelerator, among its resources."""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """All that is known when ranks can be started."""
+@dataclass
+class Launcher:
+    """Starts the ranks of a job."""
 
+    ray: Any
     job: str | None
     """None for a group of a program, whose ranks have their own names and end with it."""
 
@@ -48,43 +49,34 @@ class Setting:
     """By logical device, the placement group that has it."""
 
     python_path: Sequence[str]
+    deadline: Deadline
+    report: Callable[[str, int, str], None] = lambda component, rank, state: None
+    """Hears how each rank comes up."""
+
+    keep: Callable[[RankSpec], None] | None = None
+    """Stores what a rank is made from."""
+
+    meanwhile: Callable[[], object] = bool
+    """Called now and then while ranks are awaited, before any of them runs code."""
+
     uid: str = ""
     namespace: str = NAMESPACE
     working_dir: str = ""
     """For components whose runtime environment has none."""
 
-
-class Launcher:
-    """Starts the ranks of a job."""
-
-    def __init__(
-        self,
-        ray: Any,
-        setting: Setting,
-        deadline: Deadline,
-        report: Callable[[str, int, str], None],
-        keep: Callable[[RankSpec], None] | None = None,
-        meanwhile: Callable[[], object] = bool,
-    ) -> None:
-        """All it needs; `meanwhile` is called now and then while ranks are awaited, before any of them runs code."""
-        self._ray = ray
-        self._setting = setting
-        self._deadline = deadline
-        self._report = report
-        self._keep = keep
-        self._meanwhile = meanwhile
-        self._options = {name: LaunchOptions.read(setting.plan, name) for name in setting.plan.components}
+    def __post_init__(self) -> None:
+        self._options = {name: LaunchOptions.read(self.plan, name) for name in self.plan.components}
         self._actors: dict[Rank, Any] = {}
         self._made: dict[Rank, RankSpec] = {}
         self._greetings: dict[Rank, Mapping[str, Any]] = {}
         self._engines: dict[int, dict[str, Any]] = {}
         self._runtime_envs: dict[str, Mapping[str, Any]] = {}
         ship_by_value(remote)
-        self._rank_actor = ray.remote(rank_actor.RankActor)
+        self._rank_actor = self.ray.remote(rank_actor.RankActor)
 
     def run(self) -> list[dict[str, Any]]:
         """Start everything; the ranks as `up --json` tells them."""
-        ranks = self._setting.demand.ranks
+        ranks = self.demand.ranks
         first = [needs for needs in ranks if needs.rank == 0]
         self._create(first)
         self._greet(first)
@@ -92,8 +84,8 @@ class Launcher:
         self._create(others)
         self._greet(others)
         self._engines = self._engine_arguments()
-        if self._keep:
-            self._keep_all(ranks, self._keep)
+        if self.keep:
+            self._keep_all(ranks, self.keep)
         self._construct(ranks)
         return [self._describe(needs) for needs in ranks]
 
@@ -103,7 +95,7 @@ class Launcher:
 
     def _create(self, ranks: Sequence[RankNeeds]) -> None:
         for needs in ranks:
-            self._deadline.check(lambda: f"{len(self._actors)} ranks are started")
+            self.deadline.check(lambda: f"{len(self._actors)} ranks are started")
             made = self._making(needs)
             try:
                 actor = self._rank_actor.options(**made.options()).remote(made.spec)
@@ -111,17 +103,17 @@ class Launcher:
                 raise RankFailure.of(problem).error(*needs.key) from problem
             self._actors[needs.key] = actor
             self._made[needs.key] = made
-            self._report(*needs.key, "starting")
+            self.report(*needs.key, "starting")
 
     def _greet(self, ranks: Sequence[RankNeeds]) -> None:
         asked = {self._actors[needs.key].begin.remote(): needs for needs in ranks}
-        for needs, greeting in self._answers(asked, "{} did not start", self._meanwhile):
+        for needs, greeting in self._answers(asked, "{} did not start", self.meanwhile):
             self._greetings[needs.key] = greeting
 
     def _keep_all(self, ranks: Sequence[RankNeeds], keep: Callable[[RankSpec], None]) -> None:
         """Keep what everybody is made from: before a worker is built that may have to be built again."""
         for needs in ranks:
-            self._deadline.check(lambda: "storing the launch data of the ranks")
+            self.deadline.check(lambda: "storing the launch data of the ranks")
             greeting = self._greetings[needs.key]
             made = self._made[needs.key]
             master = {name: greeting[name] for name in ("master_addr", "master_port")}
@@ -133,48 +125,47 @@ class Launcher:
         for needs, outcome in self._answers(asked, "the worker's constructor has not returned on {}"):
             if "error" in outcome:
                 raise RankFailure(outcome["error"], tuple(outcome["traceback"])).error(*needs.key)
-            self._report(*needs.key, "alive")
+            self.report(*needs.key, "alive")
 
     def _answers(
         self, asked: Mapping[Any, RankNeeds], waiting_for: str, meanwhile: Callable[[], object] = bool
     ) -> Iterator[tuple[RankNeeds, Any]]:
         """What ranks answer, as it comes; `waiting_for` has room for those that have not yet."""
-        for needs, reference in self._deadline.gather(
-            self._ray, asked, lambda left: waiting_for.format(listing(map(str, left), 6)), meanwhile
+        for needs, reference in self.deadline.gather(
+            self.ray, asked, lambda left: waiting_for.format(listing(map(str, left), 6)), meanwhile
         ):
             try:
-                answer = self._ray.get(reference)
+                answer = self.ray.get(reference)
             except Exception as problem:
                 raise RankFailure.of(problem).error(*needs.key) from problem
             yield needs, answer
 
     def _making(self, needs: RankNeeds) -> RankSpec:
-        setting = self._setting
         environment = self._environment(needs)
         # Told to Ray it would be taken for the node's own list; its actor sets it.
         variable = visible_devices_variable(
-            setting.plan.components[needs.component].placements[needs.rank].accelerator_type
+            self.plan.components[needs.component].placements[needs.rank].accelerator_type
         )
         runtime_env = dict(self._runtime_env(needs.component))
         given = {str(name): str(value) for name, value in (runtime_env.get("env_vars") or {}).items()}
         environment = {**given, **environment}
         runtime_env["env_vars"] = {name: value for name, value in environment.items() if name != variable}
-        if python := interpreter(setting.plan, needs.component, needs.rank):
+        if python := interpreter(self.plan, needs.component, needs.rank):
             runtime_env["py_executable"] = python
         return RankSpec(
-            name=worker_name(needs.component, needs.rank, setting.job),
-            namespace=setting.namespace,
-            detached=setting.job is not None,
+            name=worker_name(needs.component, needs.rank, self.job),
+            namespace=self.namespace,
+            detached=self.job is not None,
             num_gpus=needs.gpu_units / SHARE_UNITS,
-            device=setting.nodes[needs.node].device,
+            device=self.nodes[needs.node].device,
             num_cpus=needs.cpu_units / SHARE_UNITS,
             max_restarts=self._options[needs.component].max_restarts,
             max_concurrency=self._options[needs.component].max_concurrency,
             runtime_env=runtime_env,
-            node=setting.nodes[needs.node].id,
+            node=self.nodes[needs.node].id,
             spec=self._spec(needs, environment),
-            group=setting.groups[needs.bundles[0]].id.hex() if needs.bundles else "",
-            bundle=setting.order.bundles[needs.bundles[0]].bundle if needs.bundles else 0,
+            group=self.groups[needs.bundles[0]].id.hex() if needs.bundles else "",
+            bundle=self.order.bundles[needs.bundles[0]].bundle if needs.bundles else 0,
             captures=self._is_engine(needs),
         )
 
@@ -182,8 +173,8 @@ class Launcher:
         """Of a component, with its code in the cluster; sent once."""
         if component not in self._runtime_envs:
             written = dict(self._options[component].runtime_env)
-            if self._setting.working_dir:
-                written.setdefault("working_dir", self._setting.working_dir)
+            if self.working_dir:
+                written.setdefault("working_dir", self.working_dir)
             local = {"working_dir", "py_modules"} & set(written)
             self._runtime_envs[component] = upload_code(written) if local else written
         return self._runtime_envs[component]
@@ -192,11 +183,11 @@ class Launcher:
         options = self._options[needs.component]
         master = self._greetings.get((needs.component, 0), {})
         return {
-            "key": rank_spec.key(self._setting.job or "", self._setting.uid, needs.component, needs.rank),
+            "key": rank_spec.key(self.job or "", self.uid, needs.component, needs.rank),
             "rank": needs.rank,
-            "world_size": self._setting.plan.components[needs.component].world_size,
+            "world_size": self.plan.components[needs.component].world_size,
             "environment": dict(environment),
-            "python_path": list(self._setting.python_path),
+            "python_path": list(self.python_path),
             "worker": options.worker,
             "args": options.args,
             "kwargs": dict(options.kwargs),
@@ -205,36 +196,35 @@ class Launcher:
         }
 
     def _environment(self, needs: RankNeeds) -> dict[str, str]:
-        nodes = self._setting.nodes
+        nodes = self.nodes
         named = [name for name in nodes[needs.node].resources if name.startswith(_MODEL)]
         environment = rank_environment(
-            self._setting.plan,
+            self.plan,
             needs.component,
             needs.rank,
-            job=self._setting.job,
+            job=self.job,
             addresses=[node.ip for node in nodes],
             model=named[0].removeprefix(_MODEL) if named else None,
             master_port=self._greetings.get((needs.component, 0), {}).get("master_port"),
         )
-        return {**environment, "CLUSTER_NAMESPACE": self._setting.namespace}
+        return {**environment, "CLUSTER_NAMESPACE": self.namespace}
 
     # Engines
 
     def _is_engine(self, needs: RankNeeds) -> bool:
-        return bool(self._setting.plan.components[needs.component].engines)
+        return bool(self.plan.components[needs.component].engines)
 
     def _engine_of(self, needs: RankNeeds) -> dict[str, Any]:
         return self._engines[needs.rank] if self._is_engine(needs) else {}
 
     def _engine_arguments(self) -> dict[int, dict[str, Any]]:
         """Arguments of the engine ranks; each node is asked for free ports by one of its own."""
-        ranks = [needs for needs in self._setting.demand.ranks if self._is_engine(needs)]
+        ranks = [needs for needs in self.demand.ranks if self._is_engine(needs)]
         if not ranks:
             return {}
-        engines = self._setting.plan.components[ENGINES].engines
+        engines = self.plan.components[ENGINES].engines
         parts = [
-            EnginePart(needs.rank, needs.node, self._setting.order.gpu_ids(needs)[0], engines[needs.rank])
-            for needs in ranks
+            EnginePart(needs.rank, needs.node, self.order.gpu_ids(needs)[0], engines[needs.rank]) for needs in ranks
         ]
         written = self._options[ENGINES].kwargs.get("dp_size", 1)
         dp_size = written if type(written) is int and written > 0 else 1
@@ -245,16 +235,16 @@ class Launcher:
                 finder = self._actors[needs.key].find_ports
                 asked[finder.remote(sizes.pop(needs.node))] = needs
         ports = {needs.node: found for needs, found in self._answers(asked, "ports of {}")}
-        return engine_arguments(parts, [node.ip for node in self._setting.nodes], ports, dp_size)
+        return engine_arguments(parts, [node.ip for node in self.nodes], ports, dp_size)
 
     def _describe(self, needs: RankNeeds) -> dict[str, Any]:
         greeting = self._greetings[needs.key]
         found = {
             "component": needs.component,
             "rank": needs.rank,
-            "node": self._setting.nodes[needs.node].ip,
+            "node": self.nodes[needs.node].ip,
             "node_rank": needs.node,
-            "gpu_ids": self._setting.order.gpu_ids(needs),
+            "gpu_ids": self.order.gpu_ids(needs),
             "share": needs.gpu_units / SHARE_UNITS if needs.bundles else None,
             "pid": greeting["pid"],
             "actor_id": actor_id(self._actors[needs.key]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from placetui.document import Document, PlanRequest, plan_document
@@ -36,16 +36,16 @@ class Request:
     source: str
     job: str
     address: str
-    nodes: tuple[Node, ...] | None
-    mode: str | None
-    overrides: tuple[str, ...]
-    timeout: float
-    dry_run: bool
-    accept_moved: bool
-    ask: tuple[str, ...]
+    nodes: tuple[Node, ...] | None = None
+    mode: str | None = None
+    overrides: Sequence[str] = ()
+    patience: float = 300.0
+    dry_run: bool = False
+    accept_moved: bool = False
+    ask: Sequence[str] = ()
     """What to ask about rather than decide: `launch`, or `moved` ranks and `used` GPUs."""
 
-    python_path: tuple[str, ...]
+    python_path: Sequence[str] = ()
     working_dir: str = ""
     """Sent to all nodes, for components whose runtime environment has none."""
 
@@ -61,24 +61,11 @@ class Request:
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> Request:
-        nodes = body.get("nodes")
-        return cls(
-            text=str(body["text"]),
-            source=str(body["source"]),
-            job=records.check_name(str(body["job"])),
-            address=str(body["address"]),
-            nodes=None if nodes is None else tuple(Node(**node) for node in nodes),
-            mode=body.get("mode"),
-            overrides=tuple(body.get("overrides") or ()),
-            timeout=float(body.get("patience", 300)),
-            dry_run=bool(body.get("dry_run")),
-            accept_moved=bool(body.get("accept_moved")),
-            ask=tuple(body.get("ask") or ()),
-            python_path=tuple(body.get("python_path") or ()),
-            working_dir=str(body.get("working_dir") or ""),
-            wait_for_nodes=float(body.get("wait_for_nodes") or 0),
-            on_used_gpus=bool(body.get("on_used_gpus")),
-        )
+        """What the body of a request says; null is as good as nothing."""
+        known = {one.name: body[one.name] for one in fields(cls) if body.get(one.name) is not None}
+        if "nodes" in known:
+            known["nodes"] = tuple(Node(**node) for node in known["nodes"])
+        return cls(**{**known, "job": records.check_name(str(body["job"]))})
 
     def plan(self, found: Sequence[Node] | None = None) -> Plan:
         """The plan on the nodes that were asked for, else on those that were found, else on assumed ones.

@@ -32,7 +32,7 @@ from placetui.runtime.launch.feasibility import needed_on
 from placetui.runtime.launch.matching import Match, covers, match_by, usable
 from placetui.runtime.launch.ordering import Order, as_obtained, moves
 from placetui.runtime.launch.probe import node_ranks, visible_lists
-from placetui.runtime.launch.ranks import Launcher, Setting
+from placetui.runtime.launch.ranks import Launcher
 from placetui.runtime.launch.request import Request
 from placetui.runtime.launch.reserve import fit, reserve_planned
 from placetui.runtime.launch.used import UseCheck, UsedGpu, refuse_used
@@ -56,20 +56,29 @@ def up(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
 
 
 class _Up:
-    """One launch under way."""
+    """One launch under way: what a step finds out is there for all steps after it."""
+
+    _request: Request
+    _local: LocalCluster | None = None
+    _head: Head
+    _ray: Any
+    _plan: Plan
+    _match: Match
+    _demand: Demand
+    _tables: Tables
+    _record: Record
 
     def __init__(self, work: Work) -> None:
         self._work = work
         self.step = "connect"
-        self._request: Request
 
     def run(self, request: Request) -> Mapping[str, Any]:
         self._request = request
         # A file that fits nowhere needs no cluster to say so.
         plan = request.plan()
         with ExitStack() as stack:
-            address, local = self._find(plan, stack)
-            head = open_head(address)
+            address = self._find(plan, stack)
+            self._head = head = open_head(address)
             stack.callback(head.close)
             head.outlast_outages(self._work.check)
             nodes = head.nodes()
@@ -79,46 +88,45 @@ class _Up:
             self._say("connect", address=address, ray=ray, nodes=len(nodes), **newer, **draining)
             # Before anything about room: the job itself may be what takes it.
             check_free(head, request.job)
-            return guarded(head, lambda: self._launch(head, nodes, local))
+            return guarded(head, lambda: self._launch(nodes))
 
-    def _find(self, plan: Plan, stack: ExitStack) -> tuple[str, LocalCluster | None]:
+    def _find(self, plan: Plan, stack: ExitStack) -> str:
         if self._request.address != LOCAL:
-            return resolve_address(self._request.address), None
-        local = LocalCluster(sizes_for(plan, demand_of(plan)), self._work, machine_environment(os.environ))
-        stack.callback(local.stop)
-        return local.start(), local
+            return resolve_address(self._request.address)
+        self._local = LocalCluster(sizes_for(plan, demand_of(plan)), self._work, machine_environment(os.environ))
+        stack.callback(self._local.stop)
+        return self._local.start()
 
     # The steps
 
-    def _launch(self, head: Head, nodes: tuple[RayNode, ...], local: LocalCluster | None) -> Mapping[str, Any]:
-        with driver(head, nodes) as ray:
+    def _launch(self, nodes: tuple[RayNode, ...]) -> Mapping[str, Any]:
+        with driver(self._head, nodes) as self._ray:
             self._work.check()
             if self._request.wait_for_nodes:
-                nodes = self._wait_for_nodes(head)
-            plan, match = self._match(ray, head, usable(nodes), local)
-            demand = demand_of(plan)
-            tables = self._check(ray, head, plan, demand, match, look=local is None)
+                nodes = self._wait_for_nodes()
+            self._match_nodes(usable(nodes))
+            self._check()
             if self._request.dry_run:
                 return {"dry_run": True}
             if self._request.asks("launch") and not self._ask("launch"):
                 raise Interrupted
-            record = self._record(ray, head, plan, match)
+            self._store_record()
             try:
                 try:
-                    self._start(ray, head, plan, demand, match, tables, record)
+                    self._start()
                 except ClusterError:
                     # Ranks fail when their node does; that is the reason then.
-                    _check_nodes(head, demand, match)
+                    self._check_nodes()
                     raise
             except BaseException as problem:
-                self._roll_back(head, record, problem)
+                self._roll_back(problem)
                 raise
-            if local:
-                local.stay(self._work)
-                stop(head, record.job, record=record)
-            return {"job": record.job}
+            if self._local:
+                self._local.stay(self._work)
+                stop(self._head, self._record.job, record=self._record)
+            return {"job": self._record.job}
 
-    def _wait_for_nodes(self, head: Head) -> tuple[RayNode, ...]:
+    def _wait_for_nodes(self) -> tuple[RayNode, ...]:
         """Ask the autoscaler for what the plan needs, until it is there or the time is over."""
         from ray.autoscaler.sdk import request_resources
 
@@ -131,7 +139,7 @@ class _Up:
         deadline = Deadline(self._work, self._request.wait_for_nodes, hint=hint)
 
         def there() -> tuple[RayNode, ...] | None:
-            nodes = usable(head.nodes())
+            nodes = usable(self._head.nodes())
             return nodes if covers([node.resources for node in nodes], bundles) else None
 
         if nodes := there():
@@ -140,26 +148,24 @@ class _Up:
         try:
             return deadline.until(
                 there,
-                lambda: f"the plan needs {count(len(bundles), 'node')}, {len(usable(head.nodes()))} are there",
+                lambda: f"the plan needs {count(len(bundles), 'node')}, {len(usable(self._head.nodes()))} are there",
                 lambda what: self._work.report(step="match", waiting_for=what),
             )
         finally:
             # Its placement group is what asks for them from now on.
             request_resources(bundles=[])
 
-    def _match(
-        self, ray: Any, head: Head, nodes: tuple[RayNode, ...], local: LocalCluster | None
-    ) -> tuple[Plan, Match]:
+    def _match_nodes(self, nodes: tuple[RayNode, ...]) -> None:
         self.step = "match"
         plan = self._request.plan()
         framework = framework_of(plan)
-        if local:
-            match = local.match(nodes)
+        if self._local:
+            match = self._local.match(nodes)
         elif framework.node_rank_variable is None:
             match = match_by(framework, nodes)
         else:
-            here = ray.get_runtime_context().get_node_id()
-            ranks = node_ranks(ray, nodes, Deadline(self._work, head.policy.node_ranks))
+            here = self._ray.get_runtime_context().get_node_id()
+            ranks = node_ranks(self._ray, nodes, Deadline(self._work, self._head.policy.node_ranks))
             groups = any(not group.reserved for group in plan.topology.groups.values())
             match = match_by(framework, nodes, here, ranks, node_groups=groups)
         if plan.topology_source == "assumed":
@@ -171,36 +177,35 @@ class _Up:
                 f"{' with GPUs' if framework.needs_gpus else ''}",
                 hint="start Ray on more nodes, or plan for fewer",
             )
-        match = replace(match, nodes=match.nodes[:used])
+        self._plan, self._match, self._demand = plan, replace(match, nodes=match.nodes[:used]), demand_of(plan)
         planned = [node.ip for node in plan.nodes]
         warnings = [
             f"node_order: node {rank} is {ip} in the file, but {node.ip} here"
-            for rank, (ip, node) in enumerate(zip(planned, match.nodes, strict=True))
-            if ip and ip != node.ip and not local
+            for rank, (ip, node) in enumerate(zip(planned, self._match.nodes, strict=True))
+            if ip and ip != node.ip and not self._local
         ]
-        told = [{"rank": rank, **node.to_dict()} for rank, node in enumerate(match.nodes)]
-        self._say("match", by=match.by, nodes=told, warnings=[*match.warnings, *warnings])
-        return plan, match
+        self._say("match", by=match.by, nodes=self._told_nodes(), warnings=[*match.warnings, *warnings])
 
-    def _check(self, ray: Any, head: Head, plan: Plan, demand: Demand, match: Match, *, look: bool) -> Tables:
+    def _check(self) -> None:
         self.step = "check"
-        checks, tables = fit(head, demand, match.nodes, self._work.check)
-        # An embedded cluster has GPUs in name only.
+        head, demand, nodes = self._head, self._demand, self._match.nodes
+        checks, self._tables = fit(head, demand, nodes, self._work.check)
         used: list[UsedGpu] = []
-        if look and not self._request.on_used_gpus:
+        # An embedded cluster has GPUs in name only.
+        if not self._local and not self._request.on_used_gpus:
             deadline = Deadline(self._work, head.policy.node_ranks, hint="ignored because of --on-used-gpus")
-            used = UseCheck(ray, head, demand, match.nodes, tables).run(deadline)
-        expected = feasibility.expected_slots(demand, match.nodes, tables)
+            used = UseCheck(self._ray, head, demand, nodes, self._tables).run(deadline)
+        expected = feasibility.expected_slots(demand, nodes, self._tables)
         self._say(
             "check",
             nodes=[one.to_dict() for one in checks],
-            groups={name: component.world_size for name, component in plan.components.items()},
+            groups=self._world_sizes(),
             expected=[
                 {
                     "component": needs.component,
                     "rank": needs.rank,
                     "node_rank": needs.node,
-                    "node": match.nodes[needs.node].ip,
+                    "node": nodes[needs.node].ip,
                     "planned": [demand.bundles[number].position for number in needs.bundles],
                     "gpu_ids": _texts([expected[number] for number in needs.bundles]),
                 }
@@ -210,66 +215,57 @@ class _Up:
         )
         if used and not (self._request.asks("used") and self._ask("used")):
             raise refuse_used(used)
-        return tables
 
-    def _record(self, ray: Any, head: Head, plan: Plan, match: Match) -> Record:
+    def _store_record(self) -> None:
         self.step = "reserve"
         self._work.check()
-        record = Record(
+        self._record = Record(
             job=self._request.job,
             file=os.path.abspath(self._request.source),
             created=time.time(),
-            groups={name: component.world_size for name, component in plan.components.items()},
-            nodes=tuple({"rank": rank, **node.to_dict()} for rank, node in enumerate(match.nodes)),
-            plan=plan.to_dict(),
+            groups=self._world_sizes(),
+            nodes=tuple(self._told_nodes()),
+            plan=self._plan.to_dict(),
             owner=this_owner(),
-            ray_job=str(ray.get_runtime_context().get_job_id()),
+            ray_job=str(self._ray.get_runtime_context().get_job_id()),
         )
         try:
-            records.create(head, record)
+            records.create(self._head, self._record)
         except Unreachable as problem:
             # It may have come through all the same.
-            self._roll_back(head, record, problem)
+            self._roll_back(problem)
             raise
-        return record
 
-    def _start(
-        self, ray: Any, head: Head, plan: Plan, demand: Demand, match: Match, tables: Tables, record: Record
-    ) -> None:
-        deadline = Deadline(self._work, self._request.timeout, lambda: _check_nodes(head, demand, match))
-        group, found = None, Order((), dict.fromkeys(range(len(match.nodes)), ()))
+    def _start(self) -> None:
+        demand, nodes, record = self._demand, self._match.nodes, self._record
+        deadline = Deadline(self._work, self._request.patience, self._check_nodes)
+        group, found = None, Order((), dict.fromkeys(range(len(nodes)), ()))
         if demand.bundles:
-            group, found = self._reserve(ray, head, demand, match, tables, deadline)
+            group, found = self._reserve(deadline)
         self.step = "launch"
-        found = replace(found, visible={**found.visible, **visible_lists(ray, demand, match.nodes, deadline)})
-        setting = Setting(
+        found = replace(found, visible={**found.visible, **visible_lists(self._ray, demand, nodes, deadline)})
+        ranks = Launcher(
+            ray=self._ray,
             job=record.job,
-            plan=as_obtained(plan, demand, found),
+            plan=as_obtained(self._plan, demand, found),
             demand=demand,
             order=found,
-            nodes=match.nodes,
+            nodes=nodes,
             groups=[group] * len(demand.bundles),
             python_path=self._request.python_path,
+            deadline=deadline,
+            report=lambda name, rank, state: self._work.report(step="launch", component=name, rank=rank, state=state),
+            keep=lambda one: rank_spec.store(self._head, one),
+            meanwhile=LostLeases(self._head, record.ray_job, nodes).release,
             uid=record.uid,
             working_dir=self._request.working_dir,
-        )
-        lost = LostLeases(head, record.ray_job, match.nodes)
-        launcher = Launcher(
-            ray,
-            setting,
-            deadline,
-            lambda name, rank, state: self._work.report(step="launch", component=name, rank=rank, state=state),
-            lambda one: rank_spec.store(head, one),
-            lost.release,
-        )
-        ranks = launcher.run()
+        ).run()
         self._work.check()
-        records.set_ready(head, replace(record, ranks=tuple(ranks)))
+        records.set_ready(self._head, replace(record, ranks=tuple(ranks)))
         self._say("ready", job=record.job, ranks=ranks)
 
-    def _reserve(
-        self, ray: Any, head: Head, demand: Demand, match: Match, tables: Tables, deadline: Deadline
-    ) -> tuple[Any, Order]:
+    def _reserve(self, deadline: Deadline) -> tuple[Any, Order]:
+        demand = self._demand
         begun = time.monotonic()
 
         def reserved() -> None:
@@ -278,11 +274,11 @@ class _Up:
             self.step, begun = "probe", time.monotonic()
 
         group, found = reserve_planned(
-            ray,
-            head,
+            self._ray,
+            self._head,
             demand,
-            match.nodes,
-            tables,
+            self._match.nodes,
+            self._tables,
             deadline,
             job=self._request.job,
             tell=lambda what: self._work.report(step="reserve", waiting_for=what),
@@ -320,26 +316,31 @@ class _Up:
         self._work.check()
         self._work.report(step=step, **details)
 
-    def _roll_back(self, head: Head, record: Record, reason: BaseException) -> None:
+    def _told_nodes(self) -> list[dict[str, Any]]:
+        return [{"rank": rank, **node.to_dict()} for rank, node in enumerate(self._match.nodes)]
+
+    def _world_sizes(self) -> dict[str, int]:
+        return {name: component.world_size for name, component in self._plan.components.items()}
+
+    def _roll_back(self, reason: BaseException) -> None:
         try:
-            stop(head, record.job, record=record)
+            stop(self._head, self._record.job, record=self._record)
         except ClusterError as problem:
             said, kind = f"{reason}; and it could not be rolled back: {problem}", ClusterError
             if isinstance(reason, ClusterLost):
                 said, kind = f"{reason}; it could not be rolled back", ClusterLost
-            raise kind(said, hint=f"placetui down {record.job}") from reason
+            raise kind(said, hint=f"placetui down {self._record.job}") from reason
 
-
-def _check_nodes(head: Head, demand: Demand, match: Match) -> None:
-    living = {node.id for node in head.nodes()}
-    for rank, node in enumerate(match.nodes):
-        if node.id not in living and any(needs.node == rank for needs in demand.ranks):
-            lost = listing((str(needs) for needs in demand.ranks if needs.node == rank), 6)
-            raise ClusterError(
-                f"node lost: {node.ip}, node {rank} of the plan, with {lost}",
-                hint="start Ray there again, or plan without it",
-                node_rank=rank,
-            )
+    def _check_nodes(self) -> None:
+        living = {node.id for node in self._head.nodes()}
+        for rank, node in enumerate(self._match.nodes):
+            lost = [str(needs) for needs in self._demand.ranks if needs.node == rank]
+            if lost and node.id not in living:
+                raise ClusterError(
+                    f"node lost: {node.ip}, node {rank} of the plan, with {listing(lost, 6)}",
+                    hint="start Ray there again, or plan without it",
+                    node_rank=rank,
+                )
 
 
 def _texts(slots: list[int | None]) -> list[str] | None:

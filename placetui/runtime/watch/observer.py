@@ -7,7 +7,7 @@ stays, and grows old, while nothing newer comes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -44,9 +44,8 @@ LONGEST_PERIOD = 10.0  # seconds; but not less often than this
 class RayObserver:
     """One cluster, for one who looks."""
 
-    def __init__(self, options: Mapping[str, Any], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = WatchOptions.read(options)
-        self._clock = clock
         self.status: Status = Status("starting")
         self._outline = PlanOutline.read(self._options.plan)
         if self._outline is None or self._options.job:
@@ -55,16 +54,16 @@ class RayObserver:
             components = frozenset(self._outline.sizes)
             self._reader = TableReader(self._options.address, self._outline.job, components=components)
         self._job_seen = False
-        self._tables: Latest[Seen] = Latest("tables", self._reader.read, clock)
-        self._samplers = Samplers(clock) if self._options.sample else None
-        self._used = UsedNodes(clock)
+        self._tables: Latest[Seen] = Latest("tables", self._reader.read)
+        self._samplers = Samplers() if self._options.sample else None
+        self._used = UsedNodes()
         self._session = ""
         """Of the cluster that the samplers are on."""
 
         self._own: NodeObserver | None = None
         self._known: ClusterView | None = None
-        self._tasks = Tasks(clock)
-        self._watch = JobWatch(clock)
+        self._tasks = Tasks()
+        self._watch = JobWatch()
         self._followed = ""
         """The job of a framework that was followed last."""
 
@@ -79,7 +78,7 @@ class RayObserver:
         """The cluster, its values marked as old where they are; `NoObservation` while nothing is known of it."""
         tables = self._tables
         if tables.at is None or tables.problem or tables.busy or tables.age() >= self._table_period:
-            tables.refresh(min(PATIENCE, deadline - self._clock()))
+            tables.refresh(min(PATIENCE, deadline - time.monotonic()))
         self.status = self._link()
         seen = tables.value
         if seen is None:
@@ -88,7 +87,7 @@ class RayObserver:
         used = self._used.update(seen.tables)
         if self._samplers is not None:
             wanted = tuple(node for node in self._to_sample(seen) if node.id in used)
-            interval = deadline - self._clock()
+            interval = deadline - time.monotonic()
             self._samplers.poll(self._reader.head, seen.tables.nodes, wanted, SAMPLE_PATIENCE, interval)
         options = self._options
         known = ClusterView.of(seen, options.mode, options.nodes, self._samplers, used, self._known, self._recognise)
@@ -98,7 +97,7 @@ class RayObserver:
             time.time(), "ray", known.nodes, known.ranks, self._job(seen, known.followed), known.groups
         )
         patience = TASK_PATIENCE_ONCE if self._options.settle else TASK_PATIENCE
-        who = self._tasks.with_actors(known, seen.tables.groups, min(patience, deadline - self._clock()))
+        who = self._tasks.with_actors(known, seen.tables.groups, min(patience, deadline - time.monotonic()))
         named = self._attribution.apply(observation, known.facts, who)
         followed = known.followed
         return replace(
@@ -203,8 +202,8 @@ class RayObserver:
         if self._settled:
             return
         if self._began is None:
-            self._began = self._clock()
-        waited = self._clock() - self._began
+            self._began = time.monotonic()
+        waited = time.monotonic() - self._began
         if not known.awaited or waited >= self._options.settle:
             self._settled = True
             return
@@ -218,7 +217,7 @@ class RayObserver:
             if self.status.link == "connected" or age < STALE_AGE:
                 return node
             return replace(node, age=round(age, 1), stale=True, error=self.status.message)
-        return aged(node, sampled, self._clock(), self._samplers.period if self._samplers else 0.0)
+        return aged(node, sampled, time.monotonic(), self._samplers.period if self._samplers else 0.0)
 
 
 def aged(node: NodeSample, sampled: SampledNode, now: float, period: float) -> NodeSample:

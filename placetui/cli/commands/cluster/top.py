@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from placetui import locations
@@ -300,7 +300,7 @@ def stream(feed: Feed, comparison: Comparison | None, args: argparse.Namespace) 
                 nodes, gpus = len(seen.nodes), sum(len(node.devices) for node in seen.nodes)
                 print(f"watching {count(nodes, 'node')}, {count(gpus, 'GPU')}; Ctrl-C to stop", file=sys.stderr)
             for event in log.update(seen, drifts, alerts.update(seen)):
-                print(json.dumps(event.to_dict()) if args.json else _event_line(event))
+                print(json.dumps(asdict(event)) if args.json else _event_line(event))
         elif args.json:
             print(json.dumps(_as_dict(seen, drifts)))
         else:
