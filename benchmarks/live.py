@@ -49,7 +49,7 @@ from placetui.observe.attribution import (  # noqa: E402
     ProcessFact,
 )
 from placetui.observe.drift import DriftWatch  # noqa: E402
-from placetui.observe.model import NodeSample, Observation, ProcessSample, RankState  # noqa: E402
+from placetui.observe.model import Claim, NodeSample, Observation, ProcessSample, RankState  # noqa: E402
 from placetui.observe.ports import NoObservation  # noqa: E402
 from placetui.observe.recording.reader import Recording  # noqa: E402
 from placetui.observe.recording.writer import Recorder  # noqa: E402
@@ -307,15 +307,17 @@ def who(nodes: int, directory: Path) -> None:
     states = list(first.all_ranks)
     actors = [
         ActorFact(
-            f"{place:032x}",
             state.node or 0,
-            state.pid or 0,
-            name=f"demo/{state.component}:{state.rank}",
-            job="demo",
-            component=state.component,
-            rank=state.rank,
+            Claim(
+                f"{place:032x}",
+                f"demo/{state.component}:{state.rank}",
+                state.pid or 0,
+                state.component,
+                state.rank,
+                "demo",
+                group="demo",
+            ),
             reserved=dict.fromkeys(plan.components[state.component].placements[state.rank].local_hardware_ranks, 0.3),
-            group="demo",
             created=100.0,
         )
         for place, state in enumerate(states)

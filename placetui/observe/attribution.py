@@ -19,7 +19,6 @@ from placetui.observe.model import (
     NodeSample,
     Observation,
     ProcessSample,
-    State,
 )
 
 
@@ -56,18 +55,9 @@ class NodeFacts:
 class ActorFact:
     """An actor that lives, or a worker that runs a task, as Ray tells."""
 
-    id: str
     node: int
-    pid: int
-    name: str = ""
-    class_name: str = ""
-    namespace: str = ""
-    job: str = ""
-    """Name of our job, or Ray's number of any other."""
-
-    component: str | None = None
-    rank: int | None = None
-    """Component and rank, if it is one of ours, or of a framework that is known."""
+    claim: Claim
+    """What is true of it on each of its GPUs."""
 
     reserved: Mapping[int, float] = field(default_factory=dict)
     """Reserved by Ray: GPU (its index on the node) to the fraction of it."""
@@ -75,8 +65,8 @@ class ActorFact:
     claimed: tuple[int, ...] = ()
     """GPUs that the environment it was started with names."""
 
-    group: str | None = None
-    """The job of ours in whose placement group it is."""
+    bundles: Mapping[int, int] = field(default_factory=dict)
+    """GPU (its place on the node) to the bundle of its placement group that holds it."""
 
     began: float | None = None
     """When its process began, where it has said so itself; seconds since the epoch, by its node's clock."""
@@ -84,29 +74,21 @@ class ActorFact:
     created: float | None = None
     """When it came to life, by the head's clock: its process had begun by then."""
 
-    placement_group: str | None = None
-    """Name of the placement group it is in, or its id, of any program."""
-
-    bundles: Mapping[int, int] = field(default_factory=dict)
-    """GPU (its place on the node) to the bundle of that group that holds it."""
-
-    task: bool = False
-    """Whether it is no actor, but a worker that runs a task."""
-
-    framework: str | None = None
-    """Whose rank or service it is; None: ours, or unknown."""
-
-    service: bool = False
-    """Whether it is a service of its framework, and no rank."""
-
-    state: State | None = None
-    restarts: int = 0
     claimed_by: DeviceFrom = "environment"
     """Who says that the claimed GPUs are its own."""
 
-    @property
-    def title(self) -> str:
-        return self.name or self.class_name or self.id[:12]
+    def on(self, index: int) -> Claim:
+        """Its claim on a GPU."""
+        source: DeviceFrom = "ray" if index in self.reserved else "nvml"
+        if source == "nvml" and index in self.claimed:
+            source = self.claimed_by
+        return replace(
+            self.claim,
+            reserved=self.reserved.get(index),
+            claimed=index in self.claimed,
+            bundle=self.bundles.get(index),
+            device_from=source if self.claim.component is not None else None,
+        )
 
 
 CLOCKS = 10.0
@@ -172,9 +154,9 @@ class _Node:
         self._sample: NodeSample | None = None
         self._named: NodeSample | None = None
         for actor in actors:
-            self._by_pid[actor.pid].append(actor)
+            self._by_pid[actor.claim.pid or 0].append(actor)
             for index in sorted({*actor.reserved, *actor.claimed}):
-                self._claims[index][actor.id] = _claim(actor, index)
+                self._claims[index][actor.claim.actor_id] = actor.on(index)
 
     def fits(self, facts: NodeFacts, actors: tuple[ActorFact, ...]) -> bool:
         same = facts is self._facts or facts == self._facts
@@ -197,8 +179,8 @@ class _Node:
         for process in device.processes:
             actor, named = self._process(process, device.index)
             processes.append(named)
-            if actor is not None and actor.id not in claims:
-                claims[actor.id] = _claim(actor, device.index)
+            if actor is not None:
+                claims.setdefault(actor.claim.actor_id, actor.on(device.index))
         unseen = self._unseen(device)
         if unseen is not None:
             processes.append(unseen)
@@ -223,14 +205,14 @@ class _Node:
             return None, ProcessSample(
                 process.pid, process.memory, user=fact.user, command=fact.command, note=unconfirmed
             )
-        own = actor.pid in (fact.pid, fact.inner_pid)
-        return actor, _claim(actor, index).process(
+        own = actor.claim.pid in (fact.pid, fact.inner_pid)
+        return actor, actor.on(index).process(
             process.pid,
             process.memory,
             # The actor's name says it all; what a child is, its command says. A task has its user besides.
-            user=None if own and not actor.task else fact.user,
+            user=None if own and not actor.claim.task else fact.user,
             command=None if own else fact.command,
-            group=actor.group,
+            group=actor.claim.group,
         )
 
     def _owner(self, process: ProcessFact) -> tuple[ActorFact | None, str | None]:
@@ -268,7 +250,7 @@ class _Node:
                 if confirmed:
                     return actor, None
                 if confirmed is None:
-                    doubt = doubt or f"it may be {actor.title}, which has pid {number}; this is not confirmed"
+                    doubt = doubt or f"it may be {actor.claim.actor}, which has pid {number}; this is not confirmed"
         return None, doubt
 
     def _unseen(self, device: DeviceSample) -> ProcessSample | None:
@@ -283,37 +265,6 @@ class _Node:
         if not self._facts.complete:
             why = "of a process of another container, of one that is gone, or of clients of MPS"
         return ProcessSample(0, rest, kind="gone", note=f"no visible process uses this memory: it is {why}")
-
-
-def _claim(actor: ActorFact, index: int) -> Claim:
-    ours = actor.component is not None and actor.framework is None
-    known = actor.component is not None
-    source: DeviceFrom = "ray" if index in actor.reserved else "nvml"
-    if source == "nvml" and index in actor.claimed:
-        source = actor.claimed_by
-    return Claim(
-        actor.id,
-        actor.title,
-        actor.pid,
-        actor.component,
-        actor.rank,
-        actor.job or None,
-        actor.reserved.get(index),
-        index in actor.claimed,
-        actor.group,
-        # What our ranks are is known.
-        None if ours else actor.class_name or None,
-        None if ours else actor.namespace or None,
-        actor.placement_group,
-        actor.bundles.get(index),
-        actor.task,
-        actor.framework,
-        actor.state if known else None,
-        actor.restarts if known else None,
-        actor.created if known else None,
-        source if known else None,
-        actor.service,
-    )
 
 
 def _confirmed(fact: ProcessFact, actor: ActorFact, *, inner: bool) -> bool | None:

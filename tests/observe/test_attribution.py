@@ -9,25 +9,13 @@ from hypothesis import strategies as st
 
 from placetui.observe.attribution import ActorFact, Attribution, NodeFacts, ProcessFact, attribute
 from placetui.observe.codec import decode, encode
-from placetui.observe.model import DeviceSample, NodeSample, Observation, ProcessSample
+from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample
 
 GIB = 2**30
 WORKER = ProcessFact(500, started=1000.0, parent=400, leader=500, user="ml", command="ray::Worker.train")
 RAYLET = ProcessFact(400, started=900.0, parent=1, leader=400, user="ml", command="raylet --all")
-RANK = ActorFact(
-    "a" * 32,
-    0,
-    500,
-    name="job/actor:3",
-    class_name="Worker",
-    namespace="placetui",
-    job="job",
-    component="actor",
-    rank=3,
-    reserved={0: 0.8},
-    group="job",
-    created=1002.0,
-)
+OURS = Claim("a" * 32, "job/actor:3", 500, "actor", 3, "job", group="job")
+RANK = ActorFact(0, OURS, reserved={0: 0.8}, created=1002.0)
 
 
 def facts(*processes: ProcessFact, complete: bool = True) -> NodeFacts:
@@ -49,11 +37,12 @@ def only(sample: NodeSample) -> ProcessSample:
 def test_a_rank_is_named_with_its_component_and_job() -> None:
     process = only(attribute(node(500), facts(WORKER, RAYLET), [RANK]))
     assert (process.kind, process.component, process.rank, process.job) == ("rank", "actor", 3, "job")
-    assert (process.actor, process.actor_id, process.memory) == ("job/actor:3", RANK.id, GIB)
+    assert (process.actor, process.actor_id, process.memory) == ("job/actor:3", OURS.actor_id, GIB)
 
 
 def test_any_other_ray_program_is_named_by_actor_class_namespace_and_job() -> None:
-    other = ActorFact("b" * 32, 0, 500, class_name="Engine", namespace="verl", job="02000000", created=1002.0)
+    engine = Claim("b" * 32, "Engine", 500, job="02000000", class_name="Engine", namespace="verl")
+    other = ActorFact(0, engine, created=1002.0)
     seen = attribute(node(500), facts(WORKER), [other])
     process, (claim,) = only(seen), seen.devices[0].claims
     assert (process.kind, process.actor, process.job, process.component) == ("actor", "Engine", "02000000", None)
@@ -122,7 +111,7 @@ def test_memory_that_nobody_holds_is_shown_from_a_gib_on() -> None:
 
 
 def test_in_a_container_what_is_not_visible_is_not_called_gone() -> None:
-    process = only(attribute(node(777), facts(WORKER, complete=False), [replace(RANK, pid=777)]))
+    process = only(attribute(node(777), facts(WORKER, complete=False), [replace(RANK, claim=replace(OURS, pid=777))]))
     assert (process.kind, process.component) == ("foreign", None)
     assert process.note is not None
     assert "pid 777 is not visible here" in process.note
@@ -130,7 +119,7 @@ def test_in_a_container_what_is_not_visible_is_not_called_gone() -> None:
 
 def test_numbers_within_a_container_are_translated_and_confirmed() -> None:
     inside = ProcessFact(30132, 1000.0, 1, 30132, "ml", "ray::Worker.train", inner_pid=2)
-    within = replace(RANK, pid=2)
+    within = replace(RANK, claim=replace(OURS, pid=2))
     assert only(attribute(node(30132), facts(inside), [within])).rank == 3
     # Every container has a process 2.
     other = replace(inside, command="python")
@@ -145,13 +134,13 @@ def test_an_actor_that_holds_nothing_yet_is_there() -> None:
 
 
 def test_a_stranger_in_our_group_is_told() -> None:
-    stranger = replace(RANK, id="c", name="", class_name="helper", component=None, rank=None)
+    stranger = replace(RANK, claim=Claim("c", "helper", 500, job="job", group="job", class_name="helper"))
     process = only(attribute(node(500), facts(WORKER), [stranger]))
     assert (process.kind, process.group, process.actor) == ("actor", "job", "helper")
 
 
 TASK = ActorFact(
-    "e" * 56, 0, 500, name="Ray task train_step", job="02000000", reserved={0: 0.5}, began=1000.0, task=True
+    0, Claim("e" * 56, "Ray task train_step", 500, job="02000000", task=True), reserved={0: 0.5}, began=1000.0
 )
 
 
@@ -194,11 +183,12 @@ def test_what_did_not_change_stays_the_same_object() -> None:
 
 pids = st.integers(1, 6)
 times = st.none() | st.floats(0, 100)
+claims = st.builds(Claim, st.uuids().map(str), st.just("worker"), pids)
 
 
 @given(
     st.lists(st.builds(ProcessFact, pids, times, pids, pids, inner_pid=st.none() | pids), max_size=6),
-    st.lists(st.builds(ActorFact, st.uuids().map(str), st.just(0), pids, created=times, began=times), max_size=4),
+    st.lists(st.builds(ActorFact, st.just(0), claims, created=times, began=times), max_size=4),
     st.lists(pids, max_size=4),
 )
 def test_whatever_is_known_memory_and_pids_are_kept(

@@ -87,10 +87,12 @@ def test_actors_of_jobs_and_of_others() -> None:
     )
     groups = (RayGroup("g", "ppo", "placetui"), RayGroup("h", "ppo", "another"))
     ours, other, odd = actor_facts(actors, groups, {"a": 4}, {"a": GpuOrder(2)})
-    assert (ours.node, ours.job, ours.component, ours.rank, ours.group) == (4, "ppo", "actor", 3, "ppo")
+    assert (ours.node, ours.claim.job, ours.claim.component, ours.claim.rank) == (4, "ppo", "actor", 3)
+    assert (ours.claim.group, ours.claim.class_name) == ("ppo", None)
     assert (ours.reserved, ours.created) == ({1: 0.8}, 5.0)
-    assert (other.job, other.component, other.title, other.claimed, other.group) == ("02000000", None, "w", (1,), None)
-    assert (odd.component, odd.group) == (None, "ppo")
+    assert (other.claim.job, other.claim.component, other.claim.actor) == ("02000000", None, "w")
+    assert (other.claimed, other.claim.group, other.claim.class_name) == ((1,), None, "Engine")
+    assert (odd.claim.component, odd.claim.group) == (None, "ppo")
 
 
 def test_an_actor_in_its_constructor_has_a_process_and_one_that_waits_has_none() -> None:
@@ -99,7 +101,7 @@ def test_an_actor_in_its_constructor_has_a_process_and_one_that_waits_has_none()
         RayActor("2", "waiting", namespace="verl", class_name="Engine", state="PENDING_CREATION", node="a"),
         RayActor("3", "again", namespace="verl", class_name="Engine", state="RESTARTING", node="a", pid=12),
     )
-    assert [one.title for one in actor_facts(actors, (), {"a": 0}, {})] == ["building"]
+    assert [one.claim.actor for one in actor_facts(actors, (), {"a": 0}, {})] == ["building"]
 
 
 def test_a_worker_that_runs_a_task_tells_its_group_and_its_part() -> None:
@@ -138,9 +140,9 @@ def test_an_actor_tells_the_placement_group_and_the_bundle_it_is_in() -> None:
     )
     groups = (RayGroup("h", "ppo", "verl"), RayGroup("i" * 56, "", "verl"))
     named, unnamed, outside = actor_facts(actors, groups, {"a": 0}, {})
-    assert (named.placement_group, named.bundles, named.group) == ("ppo", {0: 3}, None)
-    assert (unnamed.placement_group, unnamed.bundles) == ("i" * 12, {})
-    assert outside.placement_group is None
+    assert (named.claim.placement_group, named.bundles, named.claim.group) == ("ppo", {0: 3}, None)
+    assert (unnamed.claim.placement_group, unnamed.bundles) == ("i" * 12, {})
+    assert outside.claim.placement_group is None
 
 
 def test_which_bundle_has_a_gpu_stands_in_the_name_of_the_resource() -> None:

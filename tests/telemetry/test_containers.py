@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from placetui.observe.attribution import ActorFact, attribute
-from placetui.observe.model import ProcessSample
+from placetui.observe.model import Claim, ProcessSample
 from placetui.runtime.watch.samplers import Reading
 from tests.telemetry.container import UNSHARE, Surroundings, need_containers, surroundings
 from tests.telemetry.standin import StandIn
@@ -33,9 +33,7 @@ def inside(standin: StandIn) -> Iterator[Surroundings]:
 def actor(pid: int, age: float = 0.0) -> ActorFact:
     """A rank that Ray knows by the number of its process in its own container."""
     created = time.time() - age
-    return ActorFact(
-        "a" * 32, 0, pid, "ppo/actor:0", "Trainer", "placetui", "ppo", "actor", 0, group="ppo", created=created
-    )
+    return ActorFact(0, Claim("a" * 32, "ppo/actor:0", pid, "actor", 0, "ppo", group="ppo"), created=created)
 
 
 def named(reading: Reading, *actors: ActorFact) -> dict[int, ProcessSample]:

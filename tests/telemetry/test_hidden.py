@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from placetui.observe.attribution import ActorFact, attribute
+from placetui.observe.model import Claim
 from placetui.telemetry.processes import ProcessTable
 from tests.telemetry.container import hidden, need_hiding, surroundings
 from tests.telemetry.standin import StandIn
@@ -45,7 +46,7 @@ def test_processes_of_others_that_are_hidden_are_not_called_gone(public: StandIn
         other.wait()
     assert (own in reading.facts.processes, other.pid in reading.facts.processes) == (True, False)
     assert not reading.facts.complete
-    actors = [ActorFact("a", 0, own, "mine", class_name="T"), ActorFact("b", 0, other.pid, "other", class_name="T")]
+    actors = [ActorFact(0, Claim("a", "mine", own)), ActorFact(0, Claim("b", "other", other.pid))]
     found = {one.pid: one for one in attribute(reading.node, reading.facts, actors).devices[0].processes}
     # Numbers are what they are, though not everybody can be seen: there is no container.
     assert (found[own].kind, found[own].actor) == ("actor", "mine")

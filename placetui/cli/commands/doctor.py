@@ -203,18 +203,17 @@ class ChildProbes:
     def __exit__(self, *_: object) -> None:
         self._bridges.close()
 
-    def _ask(self, module: str, kind: str, timeout: float, **body: Any) -> Future[Message] | str:
-        """The answer to come, or why there is none."""
+    def _ask(self, module: str, kind: str, timeout: float, **body: Any) -> Future[Message]:
+        bridge = self._bridges.enter_context(Bridge(locations.logs_dir(), child_command(module)))
         try:
-            bridge = self._bridges.enter_context(Bridge(locations.logs_dir(), child_command(module)))
             bridge.start()
         except OSError as problem:
-            return f"cannot start a child process: {problem.strerror or problem}"
+            failed: Future[Message] = Future()
+            failed.set_exception(BridgeError(f"cannot start a child process: {problem.strerror or problem}"))
+            return failed
         return bridge.request(kind, timeout=timeout, **body)
 
-    def _answer(self, asked: Future[Message] | str) -> Mapping[str, Any]:
-        if isinstance(asked, str):
-            return {"problem": asked}
+    def _answer(self, asked: Future[Message]) -> Mapping[str, Any]:
         try:
             while True:
                 try:

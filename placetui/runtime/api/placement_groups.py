@@ -78,7 +78,7 @@ def _reserve(session: DriverSession, size: int, deadline: Deadline) -> Slots:
     # slime's order, also for several raylets of one address and for GPUs that have UUIDs.
     nodes = match_by(framework("slime"), head.nodes()).nodes
     _check(size, sum(node.gpus for node in nodes))
-    found = reserve(
+    group, devices = reserve(
         session.ray,
         head,
         [{nodes[0].device: 1, "CPU": 1}] * size,
@@ -86,8 +86,8 @@ def _reserve(session: DriverSession, size: int, deadline: Deadline) -> Slots:
         deadline,
         lacking=lambda: _lacking(size, head.tables()),
     )
-    gpus = [int(one.gpu) if one.gpu.isdecimal() else one.gpu for one in found.devices]
-    return found.group, [one.bundle for one in found.devices], gpus
+    gpus = [int(one.gpu) if one.gpu.isdecimal() else one.gpu for one in devices]
+    return group, [one.bundle for one in devices], gpus
 
 
 def _check(size: int, there: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from placetui.placement.placements import Placement
 from placetui.placement.plan import GPU, Plan
@@ -52,21 +51,13 @@ class MovedRank:
 
     component: str
     rank: int
-    node: int
+    node_rank: int
     planned: tuple[int, ...]
     got: tuple[int, ...]
 
     def sentence(self) -> str:
-        return f"{self.component}:{self.rank} on node {self.node}: planned {_gpus(self.planned)}, got {_gpus(self.got)}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "component": self.component,
-            "rank": self.rank,
-            "node_rank": self.node,
-            "planned": list(self.planned),
-            "got": list(self.got),
-        }
+        where = f"{self.component}:{self.rank} on node {self.node_rank}"
+        return f"{where}: planned {_gpus(self.planned)}, got {_gpus(self.got)}"
 
 
 def order(demand: Demand, nodes: Sequence[RayNode], probed: Sequence[Probed]) -> Order:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from placetui.frameworks.shortage import NODE_ID
@@ -24,15 +24,6 @@ from placetui.runtime.scheduling.pending import waiting_group
 from placetui.runtime.scheduling.picture import ClusterPicture
 
 Tell = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """A placement group that stands."""
-
-    group: Any
-    devices: tuple[Probed, ...]
-    """What is in its bundles: by node in the given order, then by position of the GPU."""
 
 
 def fit(
@@ -81,7 +72,7 @@ def reserve_planned(
     device of the plan.
     """
     with planned_gpus_next(head, demand, nodes, tables, deadline):
-        found = reserve(
+        group, devices = reserve(
             ray,
             head,
             [bundle.resources(nodes[bundle.node].device) for bundle in demand.bundles],
@@ -93,10 +84,10 @@ def reserve_planned(
             reserved=reserved,
         )
     try:
-        return found.group, order(demand, nodes, found.devices)
+        return group, order(demand, nodes, devices)
     except ClusterError:
         if not job:
-            remove(head, found.group.id.hex())
+            remove(head, group.id.hex())
         raise
 
 
@@ -112,10 +103,10 @@ def reserve(
     job: str | None = None,
     tell: Tell | None = None,
     reserved: Callable[[], None] | None = None,
-) -> Reservation:
-    """Create a placement group, wait until it stands, and learn what is in it: by node in the given order. `pins` has
-    the node of each bundle; without it, Ray decides. `lacking` says what it waits for, where that is not the group
-    alone. All else is as for `reserve_planned`.
+) -> tuple[Any, list[Probed]]:
+    """Create a placement group, wait until it stands, and learn what is in it: by node in the given order, then by
+    position of the GPU. `pins` has the node of each bundle; without it, Ray decides. `lacking` says what it waits for,
+    where that is not the group alone. All else is as for `reserve_planned`.
     """
     group = _create(bundles, pins, **({"name": job, "lifetime": "detached"} if job else {}))
     number = group.id.hex()
@@ -141,7 +132,7 @@ def reserve(
             remove(head, number)
         raise
     rank = {node.id: number for number, node in enumerate(nodes)}
-    return Reservation(group, tuple(sorted(probed, key=lambda one: (rank.get(one.node, len(rank)), one.position))))
+    return group, sorted(probed, key=lambda one: (rank.get(one.node, len(rank)), one.position))
 
 
 def device_in(bundles: Sequence[Mapping[str, float]]) -> str:

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from placetui.bridge.work import Interrupted, Work
@@ -211,7 +211,7 @@ class _Up:
                 }
                 for needs in demand.ranks
             ],
-            used=[one.to_dict() for one in used],
+            used=list(map(asdict, used)),
         )
         if used and not (self._request.asks("used") and self._ask("used")):
             raise refuse_used(used)
@@ -292,7 +292,7 @@ class _Up:
                 {"node_rank": bundle.node, "position": bundle.position, "gpu_id": one.gpu, "bundle": one.bundle}
                 for bundle, one in zip(demand.bundles, found.bundles, strict=True)
             ],
-            moved=[move.to_dict() for move in moved],
+            moved=list(map(asdict, moved)),
         )
         accepted = self._request.accept_moved or (moved and self._request.asks("moved") and self._ask("moved"))
         if moved and not accepted:
@@ -301,7 +301,7 @@ class _Up:
             raise NotPossible(
                 f"{count(len(moved), 'rank')} would not be on the planned devices: {told}{more}",
                 hint="other jobs have the planned GPUs: stop them, or accept other GPUs with --accept-moved",
-                moved=[move.to_dict() for move in moved],
+                moved=list(map(asdict, moved)),
             )
         return group, found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -35,18 +35,15 @@ from placetui.telemetry.node import NodeReader
 class UsedGpu:
     """A GPU that the plan wants and somebody uses."""
 
-    node: int
-    """Planned rank of its node."""
+    node_rank: int
+    node: str
+    """Address of that node."""
 
-    address: str
-    gpu: str
-    by: tuple[str, ...]
+    gpu_id: str
+    used_by: tuple[str, ...]
 
     def sentence(self) -> str:
-        return f"GPU {self.gpu} of node {self.node} ({self.address}) is used by {listing(self.by, 3)}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"node_rank": self.node, "node": self.address, "gpu_id": self.gpu, "used_by": list(self.by)}
+        return f"GPU {self.gpu_id} of node {self.node_rank} ({self.node}) is used by {listing(self.used_by, 3)}"
 
 
 class UseCheck:
@@ -105,11 +102,11 @@ class UseCheck:
         sample: NodeSample = reading.node if reading and reading.node.devices else bare
         ours = {actor.id for actor in actors if actor.class_name == RankActor.__name__}
         known = [
-            _recognised(fact, *seen[fact.id], slots)
-            if fact.id in seen
+            _recognised(fact, *seen[fact.claim.actor_id], slots)
+            if fact.claim.actor_id in seen
             # What a rank of ours uses is reserved; one without a GPU of its own merely sees those of its node.
             else replace(fact, claimed=())
-            if fact.id in ours
+            if fact.claim.actor_id in ours
             else fact
             for fact in actor_facts(actors, (), {node.id: sample.rank}, {node.id: slots})
         ]
@@ -127,7 +124,8 @@ def _recognised(fact: ActorFact, job: RecognisedJob, one: RankSeen, slots: GpuOr
     if one.service:
         return replace(fact, claimed=())
     claimed = slots.meant(",".join(map(str, one.devices)))
-    return replace(fact, claimed=claimed, component=one.component, rank=one.rank, job=job.name)
+    claim = replace(fact.claim, component=one.component, rank=one.rank, job=job.name)
+    return replace(fact, claimed=claimed, claim=claim)
 
 
 def refuse_used(used: Sequence[UsedGpu]) -> NotPossible:
@@ -136,7 +134,7 @@ def refuse_used(used: Sequence[UsedGpu]) -> NotPossible:
     return NotPossible(
         f"planned GPUs are in use: {'; '.join(one.sentence() for one in used[:8])}{more}",
         hint="plan for other GPUs or stop what uses them; --on-used-gpus starts the job there anyway",
-        used=[one.to_dict() for one in used],
+        used=list(map(asdict, used)),
     )
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 
 from placetui.observe.attribution import ActorFact, NodeFacts, ProcessFact
+from placetui.observe.model import Claim
 from placetui.placement.environment import NAMESPACE
 from placetui.runtime.gcs.client import workers_of
 from placetui.runtime.gcs.model import RayGroup, RayNode, RayWorker
@@ -75,7 +76,7 @@ class Tasks:
             if last is None or last[0] is not facts:
                 if not pids:
                     for actor in known.actors:
-                        pids.setdefault(actor.node, set()).add(actor.pid)
+                        pids.setdefault(actor.node, set()).add(actor.claim.pid or 0)
                 actors = pids.get(rank, set())
                 last = (
                     facts,
@@ -111,16 +112,13 @@ class Tasks:
 
 def _task(fact: ProcessFact, worker: RayWorker, node: int, group: RayGroup | None) -> ActorFact:
     name = (fact.command or "").removeprefix(_TITLE)
-    return ActorFact(
-        id=worker.id,
-        node=node,
-        pid=worker.pid,
-        name="Ray worker without a task" if name == _IDLE else f"Ray task {name}",
-        job=worker.job,
-        reserved=worker.slots,
+    claim = Claim(
+        worker.id,
+        "Ray worker without a task" if name == _IDLE else f"Ray task {name}",
+        worker.pid,
+        job=worker.job or None,
         group=group.name if group and group.namespace == NAMESPACE else None,
-        began=fact.started,
         placement_group=group.title if group else None,
-        bundles=worker.bundles,
         task=True,
     )
+    return ActorFact(node, claim, worker.slots, bundles=worker.bundles, began=fact.started)

@@ -14,7 +14,7 @@ from placetui.frameworks.registry import by_mode
 from placetui.observe.attribution import ActorFact, NodeFacts
 from placetui.observe.following import STATES, PlanOutline
 from placetui.observe.following import rank_states as job_rank_states
-from placetui.observe.model import BundleState, DeviceSample, GroupState, NodeSample, NodeState, RankState
+from placetui.observe.model import BundleState, Claim, DeviceSample, GroupState, NodeSample, NodeState, RankState
 from placetui.placement.environment import NAMESPACE
 from placetui.runtime.errors import NotPossible
 from placetui.runtime.gcs.driver import is_here
@@ -313,36 +313,36 @@ def _fact(
     if seen is not None:
         by_id = shown.by_id() if shown is not None else {}
         claimed = tuple(by_id.get(gpu, gpu) for gpu in seen[1].devices)
-    fact = ActorFact(
-        id=actor.id,
-        node=node,
-        pid=0 if actor.state == "DEAD" else actor.pid,
-        name=actor.name,
-        class_name=actor.class_name,
-        namespace=actor.namespace,
-        job=name[1] if name else actor.job,
-        component=name[2] if name else None,
-        rank=int(name[3]) if name else None,
+    claim = Claim(
+        actor.id,
+        actor.title,
+        0 if actor.state == "DEAD" else actor.pid,
+        job=actor.job or None,
+        group=group.name if group and group.namespace == NAMESPACE else None,
+        class_name=actor.class_name or None,
+        namespace=actor.namespace or None,
+        placement_group=group.title if group else None,
+    )
+    if name or seen:
+        claim = replace(claim, state=STATES.get(actor.state), restarts=actor.restarts, since=actor.created)
+    if seen is not None:
+        job, one = seen
+        rank = None if one.service else one.rank
+        claim = replace(
+            claim, job=job.name, component=one.component, rank=rank, framework=job.framework, service=one.service
+        )
+    elif name:
+        # What our ranks are is known.
+        job_name, component, rank = name[1], name[2], int(name[3])
+        claim = replace(claim, job=job_name, component=component, rank=rank, class_name=None, namespace=None)
+    return ActorFact(
+        node,
+        claim,
         reserved={index.get(slot, slot): share for slot, share in actor.slots.items()},
         claimed=claimed,
-        group=group.name if group and group.namespace == NAMESPACE else None,
-        created=actor.created,
-        placement_group=group.title if group else None,
         bundles={index.get(slot, slot): bundle for slot, bundle in actor.bundles.items()},
-        state=STATES.get(actor.state),
-        restarts=actor.restarts,
-    )
-    if seen is None:
-        return fact
-    job, one = seen
-    return replace(
-        fact,
-        job=job.name,
-        component=one.component,
-        rank=None if one.service else one.rank,
-        framework=job.framework,
-        service=one.service,
-        claimed_by=one.device_from or "environment",
+        created=actor.created,
+        claimed_by=(seen[1].device_from if seen else None) or "environment",
     )
 
 
