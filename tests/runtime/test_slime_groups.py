@@ -96,8 +96,8 @@ def test_no_gpus_are_no_group(found: dict[str, Any]) -> None:
 
 
 def test_a_cluster_that_is_busy_is_not_waited_for_in_silence(found: dict[str, Any]) -> None:
-    assert "not ready after 2 s: it takes 2 GPUs and as many CPUs; 0 GPUs and " in found["busy"]
-    assert "reserved by placement group " in found["busy"]
+    assert " needs 2 bundles of 1 GPU + 1 CPU; " in found["busy"]
+    assert " 0 of 2 GPUs free: 2 GPUs reserved by job " in found["busy"]
 
 
 def test_more_than_there_is_and_wrong_arguments(found: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -92,18 +92,20 @@ def run(args: argparse.Namespace) -> int:
         from placetui.tui.app import Dashboard
 
         gc.freeze()  # what is loaded now stays
-    source_for = _source_for(bridge if args.demo else None, recording)
-    app_options = _options(args, settings, problems, args.file if new else "", source_for)
-    app_options = replace(app_options, plan_request=options, demo=_source_for(bridge, None), demo_file=demo_file())
-    if cluster is not None:
-        app_options = replace(app_options, **cluster.options())
-        if not args.file and args.address != LOCAL:
-            app_options = replace(app_options, picture=cluster.look_around)
-    elif recording is not None and not args.file:
-        from placetui.observe.recording.replay import ReplaySource
+    demo = partial(simulated_source, bridge)
+    if recording is not None:
+        from placetui.observe.recording.replay import Replays, ReplaySource
 
-        app_options = replace(app_options, picture=partial(ReplaySource, recording))
-    app = Dashboard(session, app_options)
+        behind = {"source_for": Replays(recording), "picture": partial(ReplaySource, recording)}
+    elif cluster is not None:
+        behind = {**cluster.options(), "picture": cluster.look_around if args.address != LOCAL else None}
+    else:
+        behind = {"source_for": demo}
+    if args.file:
+        behind["picture"] = None
+    new_file = args.file if new else ""
+    more = {**behind, "new": new_file, "plan_request": options, "demo": demo, "demo_file": demo_file()}
+    app = Dashboard(session, _options(args, settings, problems, **more))
     try:
         code = app.run(mouse=settings.mouse and not args.no_mouse)
     finally:
@@ -167,13 +169,7 @@ def check_theme(args: argparse.Namespace) -> None:
         raise exits.Abort(exits.USAGE, f"there is no theme `{args.theme}`", hint)
 
 
-def _options(
-    args: argparse.Namespace,
-    settings: AppSettings,
-    problems: Sequence[Problem],
-    new: str,
-    source_for: Callable[[Plan], ClusterSource] | None,
-) -> Options:
+def _options(args: argparse.Namespace, settings: AppSettings, problems: Sequence[Problem], **more: Any) -> Options:
     """The command line before the settings, the settings before what is remembered."""
     from placetui.observe.alerts import Thresholds
     from placetui.tui.app import Options
@@ -196,17 +192,8 @@ def _options(
         notices=problems,
         remember=_remember,
         write=args.write,
-        new=new,
-        source_for=source_for,
+        **more,
     )
-
-
-def _source_for(bridge: Bridge | None, recording: Recording | None) -> Callable[[Plan], ClusterSource] | None:
-    if recording is not None:
-        from placetui.observe.recording.replay import Replays
-
-        return Replays(recording)
-    return None if bridge is None else partial(simulated_source, bridge)
 
 
 class _Cluster:

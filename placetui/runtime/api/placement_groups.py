@@ -8,14 +8,11 @@ from typing import Any, TypeAlias
 from placetui.frameworks.registry import framework
 from placetui.frameworks.slime.arguments import KNOWN_ARGUMENTS, argument_name
 from placetui.frameworks.slime.layout import SlimeLayout, read_layout
-from placetui.placement.plan import SHARE_UNITS
 from placetui.placement.problems import Problems
 from placetui.placement.topology import Node
-from placetui.placement.wording import count, listing
+from placetui.placement.wording import count
 from placetui.runtime.api.session import DriverSession, connect, embed, find, within
 from placetui.runtime.errors import NotPossible
-from placetui.runtime.gcs.model import Tables, amount
-from placetui.runtime.launch.feasibility import holders_of, whole_gpus
 from placetui.runtime.launch.matching import match_by
 from placetui.runtime.launch.reserve import reserve
 from placetui.runtime.policy import DEFAULT, Deadline
@@ -78,14 +75,7 @@ def _reserve(session: DriverSession, size: int, deadline: Deadline) -> Slots:
     # slime's order, also for several raylets of one address and for GPUs that have UUIDs.
     nodes = match_by(framework("slime"), head.nodes()).nodes
     _check(size, sum(node.gpus for node in nodes))
-    group, devices = reserve(
-        session.ray,
-        head,
-        [{nodes[0].device: 1, "CPU": 1}] * size,
-        nodes,
-        deadline,
-        lacking=lambda: _lacking(size, head.tables()),
-    )
+    group, devices = reserve(session.ray, head, [{nodes[0].device: 1, "CPU": 1}] * size, nodes, deadline)
     gpus = [int(one.gpu) if one.gpu.isdecimal() else one.gpu for one in devices]
     return group, [one.bundle for one in devices], gpus
 
@@ -95,13 +85,3 @@ def _check(size: int, there: int) -> None:
         raise NotPossible(
             f"the job takes {count(size, 'GPU')}, the cluster has {there}", hint="use fewer GPUs, or start more nodes"
         )
-
-
-def _lacking(size: int, tables: Tables) -> str:
-    free = sum(whole_gpus(node, tables) for node in tables.nodes)
-    cpus = sum(tables.free(node.id, "CPU") for node in tables.nodes)
-    text = f"it takes {count(size, 'GPU')} and as many CPUs; {free} GPUs and {amount(cpus)} CPUs are free"
-    resource = "GPU" if free < size else "CPU"
-    holders = [one for node in tables.nodes for one in holders_of(node, resource, tables)]
-    short = free < size or cpus < size * SHARE_UNITS
-    return f"{text}; reserved by {listing(holders, 6)}" if short and holders else text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import TypeVar
 
 from placetui.runtime.errors import Unreachable
@@ -27,14 +28,13 @@ def guarded(head: Head, function: Callable[[], T]) -> T:
     Raises:
         Unreachable: it has not answered for as long as an outage may last; the function is left to itself.
     """
-    results: list[T] = []
-    problems: list[BaseException] = []
+    outcome: Future[T] = Future()
 
     def run() -> None:
         try:
-            results.append(function())
+            outcome.set_result(function())
         except BaseException as problem:
-            problems.append(problem)
+            outcome.set_exception(problem)
 
     thread = threading.Thread(target=run, name="ray", daemon=True)
     thread.start()
@@ -48,9 +48,7 @@ def guarded(head: Head, function: Callable[[], T]) -> T:
             raise Unreachable(
                 f"the head of the cluster at {head.address} does not answer; waited {head.policy.outage:g} s"
             )
-    if problems:
-        raise problems[0]
-    return results[0]
+    return outcome.result()
 
 
 class LostLeases:

@@ -98,22 +98,19 @@ def reserve(
     nodes: Sequence[RayNode],
     deadline: Deadline,
     *,
-    lacking: Callable[[], str] | None = None,
     pins: Sequence[RayNode] = (),
     job: str | None = None,
     tell: Tell | None = None,
     reserved: Callable[[], None] | None = None,
 ) -> tuple[Any, list[Probed]]:
     """Create a placement group, wait until it stands, and learn what is in it: by node in the given order, then by
-    position of the GPU. `pins` has the node of each bundle; without it, Ray decides. `lacking` says what it waits for,
-    where that is not the group alone. All else is as for `reserve_planned`.
+    position of the GPU. `pins` has the node of each bundle; without it, Ray decides. All else is as for
+    `reserve_planned`.
     """
     group = _create(bundles, pins, **({"name": job, "lifetime": "detached"} if job else {}))
     number = group.id.hex()
 
     def waiting_for() -> str:
-        if lacking:
-            return lacking()
         row = head.group(number)
         if row is None:
             return "the placement group is gone"

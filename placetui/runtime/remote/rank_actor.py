@@ -91,7 +91,7 @@ class RankActor:
         os.environ.update(self._spec["environment"])
         if self._spec.get("master_port") is None:
             self._spec["master_addr"] = node_address()
-            self._spec["master_port"] = free_port(self._ports)
+            self._spec["master_port"] = find_port_blocks([1], self._ports)[0]
         os.environ["MASTER_ADDR"] = self._spec["master_addr"]
         os.environ["MASTER_PORT"] = str(self._spec["master_port"])
         if engine is not None:
@@ -270,11 +270,6 @@ def port_is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def free_port(locks: PortLocks) -> int:
-    """A port for rank 0."""
-    return find_port_blocks([1], locks)[0]
 
 
 def node_ip_and_free_port(start_port: int = 10000, consecutive: int = 1) -> tuple[str, int]:
