@@ -54,12 +54,12 @@ class Draft:
             for part in reversed(path[len(found) :]):
                 inner = {str(part): inner}
             splices = [self._insert(found, path[len(found) - 1], inner, None)]
-        self._commit(splices, path[0], lambda config: _set(config, path, value))
+        self._commit(splices, path, lambda holder: holder.__setitem__(path[-1], _expected(value)))
 
     def insert_after(self, path: Path, name: str, value: Written) -> None:
         found = self._existing(path)
         splice = self._insert(found[:-1], name, value, found[-1][1])
-        self._commit([splice], path[0], lambda config: _set(config, (*path[:-1], name), value))
+        self._commit([splice], path, lambda holder: holder.__setitem__(name, _expected(value)))
 
     def rename(self, path: Path, name: str) -> None:
         """Change the key of an entry."""
@@ -70,7 +70,7 @@ class Draft:
         style = key.style if key.style in ("'", '"') else ""
         text = written(name, style=style, flow=parent.flow, key=True)
         splice = Splice(key.content, key.end, text)
-        self._commit([splice], path[0], lambda config: _rename(config, path, name), gone=path)
+        self._commit([splice], path, lambda holder: holder.__setitem__(name, holder.pop(path[-1])), gone=True)
 
     def remove(self, path: Path) -> None:
         """Remove an entry: its line or lines with the comment behind it, or its part of a flow mapping."""
@@ -89,7 +89,7 @@ class Draft:
         anchor = self._anchor(value)
         aliases = self._aliases(anchor) if anchor else []
         splices += [self._pass_on(path, value, aliases[0])] if aliases else []
-        self._commit(splices, path[0], lambda config: _delete(config, path), gone=path)
+        self._commit(splices, path, lambda holder: holder.pop(path[-1]), gone=True)
 
     # Looking
 
@@ -265,22 +265,24 @@ class Draft:
     # Making sure
 
     def _commit(
-        self, splices: list[Splice], section: str | int, change: Callable[[dict[str, Any]], None], gone: Path = ()
+        self, splices: list[Splice], path: Path, change: Callable[[Any], object], *, gone: bool = False
     ) -> None:
-        """Apply splices of one text, last first, if the new text then has exactly the intended values."""
+        """Apply splices of one text, last first, if the new text then has exactly the intended values: those of before,
+        with a change of the mapping or list that holds the end of the path. That itself may be `gone` then.
+        """
         before = self.document
         ordered = sorted(splices, key=lambda splice: splice.start, reverse=True)
         after = before.change(ordered)
-        name = str(section)
+        name = str(path[0])
         expected = {name: before.config[name]} if name in before.config else {}
-        change(expected)
+        change(_holder(expected, path))
         kept = [one for one in before.config if one != name]
         known = {(problem.rule, problem.message) for problem in before.problems_in([name])}
         fresh = any(one.blocking and (one.rule, one.message) not in known for one in after.problems_in([name]))
         says = {name: after.config[name]} if name in after.config else {}
         if fresh or [one for one in after.config if one != name] != kept or _tidy(expected) != _tidy(says):
-            if gone and len(after.walk(gone)) > len(gone):
-                raise EditRefused(f"a merge key would supply `{gone[-1]}` again", _BY_HAND)
+            if gone and len(after.walk(path)) > len(path):
+                raise EditRefused(f"a merge key would supply `{path[-1]}` again", _BY_HAND)
             raise EditRefused("this cannot be written here without changing something else", _BY_HAND)
         self.document = after
         self.splices += ordered
@@ -304,8 +306,8 @@ def _expected(value: Written) -> Any:
     return _Reads(value) if isinstance(value, str) else value
 
 
-def _change(config: dict[str, Any], path: Path, change: Callable[[Any], None]) -> None:
-    """Change a copy of the container that holds the end of a path."""
+def _holder(config: dict[str, Any], path: Path) -> Any:
+    """A copy of the container that holds the end of a path, in its place; missing ones are made."""
     holder: Any = config
     for part in path[:-1]:
         inner: Any = None
@@ -313,22 +315,7 @@ def _change(config: dict[str, Any], path: Path, change: Callable[[Any], None]) -
             inner = holder[part]
         holder[part] = list(inner) if isinstance(inner, list) else dict(inner or {})
         holder = holder[part]
-    change(holder)
-
-
-def _set(config: dict[str, Any], path: Path, value: Written) -> None:
-    def change(holder: Any) -> None:
-        holder[path[-1]] = _expected(value)
-
-    _change(config, path, change)
-
-
-def _rename(config: dict[str, Any], path: Path, name: str) -> None:
-    _change(config, path, lambda holder: holder.__setitem__(name, holder.pop(path[-1])))
-
-
-def _delete(config: dict[str, Any], path: Path) -> None:
-    _change(config, path, lambda holder: holder.pop(path[-1]))
+    return holder
 
 
 def _tidy(value: Any) -> Any:

@@ -32,7 +32,6 @@ class PlanRequest:
     topology_source: TopologySource = "flag"
     mode: str | None = None
     overrides: tuple[Override, ...] = ()
-    isolate_accelerator: bool = True
     letters: Mapping[str, str] = field(default_factory=dict)
     """Role of components → the letter that the user has set for it."""
 
@@ -60,7 +59,6 @@ def plan_document(document: Document, request: PlanRequest = DEFAULT_REQUEST) ->
         nodes=request.nodes,
         topology_source=request.topology_source,
         mode=request.mode,
-        isolate_accelerator=request.isolate_accelerator,
         source=document.source,
         files=named_files(document.source, reader, choose(reader).references(reader)),
     )

@@ -73,7 +73,9 @@ class _Entry(NamedTuple):
 
 
 class DefaultsList:
-    """Merges the files that a list names."""
+    """Merges the files that a list names, without hydra-core, as far as most files need it. What the command line
+    chooses or deletes, and entries that refer to other values, take hydra-core.
+    """
 
     def __init__(self, folders: Sequence[str]) -> None:
         self._folders = folders

@@ -10,7 +10,6 @@ import time
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -44,15 +43,6 @@ class Member(NamedTuple):
     """Whether it was ended; the last one of a recorder that was killed was not."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """A whole observation and the changes that follow it."""
-
-    start: int
-    first: int
-    """Number of its first observation."""
-
-
 class Recording:
     """A recording. Opening reads its first line, `scan` goes through all of it once.
 
@@ -70,10 +60,13 @@ class Recording:
         """What is wrong with the rest of the file, once that is known."""
 
         self._lock = threading.Lock()
-        self._chunks: list[_Chunk] = []
+        self._starts: list[int] = []
+        self._firsts: list[int] = []
+        """Of each member with observations, where in the file it begins, and the number of its first observation."""
+
         self._last: tuple[int, Observation] | None = None
-        self._lines: tuple[_Chunk | None, list[bytes]] = None, []
-        """The part of the file that was read last."""
+        self._lines: tuple[int, list[bytes]] = -1, []
+        """The member that was read last, and its lines."""
 
         try:
             header = next(self._members(0), None)
@@ -88,10 +81,11 @@ class Recording:
     def scan(self) -> None:
         """Find the observations: their times, and where reading can begin."""
         with self._lock:
-            if self._chunks:
+            if self._starts:
                 return
             for member in self._observations():
-                self._chunks.append(_Chunk(member.start, len(self.times)))
+                self._starts.append(member.start)
+                self._firsts.append(len(self.times))
                 for moment in _times(member.lines):
                     self.times.append(max(moment, self.times[-1]) if self.times else moment)
 
@@ -107,17 +101,17 @@ class Recording:
     def _read(self, number: int) -> Observation:
         if self._last is not None and self._last[0] == number:
             return self._last[1]
-        chunk = self._chunks[bisect_right(self._chunks, number, key=lambda one: one.first) - 1]
-        if self._lines[0] is not chunk:
+        place = bisect_right(self._firsts, number) - 1
+        first = self._firsts[place]
+        if self._lines[0] != place:
             try:
-                self._lines = chunk, next(self._members(chunk.start)).lines
+                self._lines = place, next(self._members(self._starts[place])).lines
             except (OSError, StopIteration) as problem:
                 raise RecordingError(f"{self.path} is no longer what it was") from problem
-        lines = self._lines[1]
-        at, seen = chunk.first - 1, None
-        if self._last is not None and chunk.first <= self._last[0] < number:
+        at, seen = first - 1, None
+        if self._last is not None and first <= self._last[0] < number:
             at, seen = self._last
-        for line in lines[at + 1 - chunk.first : number + 1 - chunk.first]:
+        for line in self._lines[1][at + 1 - first : number + 1 - first]:
             try:
                 seen = _decode(line, seen)
             except ValueError as problem:
@@ -130,17 +124,8 @@ class Recording:
 
     def __iter__(self) -> Iterator[Observation]:
         """All observations, to where the file is whole; then `problem` says what is wrong, if anything is."""
-        count = 0
-        for member in self._observations():
-            seen = None
-            for line in member.lines:
-                try:
-                    seen = _decode(line, seen)
-                except ValueError as problem:
-                    self.problem = f"damaged after {_observations(count)}: {problem}"
-                    return
-                count += 1
-                yield seen
+        self.scan()
+        return map(self.observation, range(len(self.times)))
 
     def _observations(self) -> Iterator[Member]:
         """The members after the first, without what is cut off."""

@@ -205,6 +205,8 @@ def pace_of(times: Sequence[float]) -> float:
     return max(0.05, gaps[len(gaps) // 2]) if gaps else 1.0
 
 
+# Where in a recording somebody wants to be
+
 _OFFSET = re.compile(r"([+-])([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*(s|m|min|h)?")
 _PART = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)\s*%")
 _NUMBER = re.compile(r"#\s*([0-9]{1,9})")

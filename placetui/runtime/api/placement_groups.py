@@ -74,14 +74,11 @@ def _reserve(session: DriverSession, size: int, deadline: Deadline) -> Slots:
     head = session.head
     # slime's order, also for several raylets of one address and for GPUs that have UUIDs.
     nodes = match_by(framework("slime"), head.nodes()).nodes
-    _check(size, sum(node.gpus for node in nodes))
-    group, devices = reserve(session.ray, head, [{nodes[0].device: 1, "CPU": 1}] * size, nodes, deadline)
-    gpus = [int(one.gpu) if one.gpu.isdecimal() else one.gpu for one in devices]
-    return group, [one.bundle for one in devices], gpus
-
-
-def _check(size: int, there: int) -> None:
+    there = sum(node.gpus for node in nodes)
     if there < size:
         raise NotPossible(
             f"the job takes {count(size, 'GPU')}, the cluster has {there}", hint="use fewer GPUs, or start more nodes"
         )
+    group, devices = reserve(session.ray, head, [{nodes[0].device: 1, "CPU": 1}] * size, nodes, deadline)
+    gpus = [int(one.gpu) if one.gpu.isdecimal() else one.gpu for one in devices]
+    return group, [one.bundle for one in devices], gpus

@@ -7,7 +7,7 @@ import logging
 import socket
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 from placetui.bridge.work import Work
@@ -19,7 +19,7 @@ from placetui.runtime.errors import NothingFound, NotPossible
 from placetui.runtime.gcs.address import open_head, resolve_address
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import is_here, join, ready_to_join
-from placetui.runtime.gcs.model import NODE_RANK, RayNode
+from placetui.runtime.gcs.model import NODE_RANK
 from placetui.runtime.launch.embedded import MOST_NODES, LocalCluster, NodeSize
 from placetui.runtime.launch.matching import Match, match_by, usable
 from placetui.runtime.launch.probe import node_ranks
@@ -147,18 +147,12 @@ def embed(nodes: Sequence[Node]) -> tuple[DriverSession, Match]:
 
 def match_nodes(address: str) -> Match:
     """The nodes of a cluster in the order of their ranks; it is joined only where they have to be asked for them."""
-    head = open_head(address)
-    try:
+    with closing(open_head(address)) as head:
         nodes = usable(head.nodes())
-    finally:
-        head.close()
     labels: dict[str, str | None] = {node.id: node.labels.get(NODE_RANK) for node in nodes}
     if len(nodes) == 1 or None not in labels.values():
         return match_by(framework_for({}), nodes, "", labels)
-    return _asked(connect(address), nodes)
-
-
-def _asked(session: DriverSession, nodes: Sequence[RayNode]) -> Match:
+    session = connect(address)
     ranks = node_ranks(session.ray, nodes, within(session.head.policy.node_ranks))
     match = match_by(framework_for({}), nodes, session.ray.get_runtime_context().get_node_id(), ranks)
     for warning in match.warnings:

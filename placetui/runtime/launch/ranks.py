@@ -252,6 +252,8 @@ class Launcher:
         return {**found, "engine": self._engine_of(needs)} if self._is_engine(needs) else found
 
 
+# What the parts of an engine need to find each other
+
 DIST_PORTS = 30
 """Consecutive ports from `dist_init_addr` on, besides one for each data-parallel replica: slime's number."""
 
