@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from placetui.cli import main
-from placetui.cli.commands.cluster.top import Comparison, PlannedFile, TextStyle, lines
+from placetui.cli.commands.cluster.top import Comparison, TextStyle, lines
 from placetui.cli.exits import PROBLEMS, Abort
 from placetui.document import Document, PlanRequest, plan_document
 from placetui.observe.model import DeviceSample, NodeSample, Observation, ProcessSample
@@ -78,16 +78,16 @@ def test_of_several_nodes_it_is_the_one_with_this_name(standin: StandIn, file: P
 
 def test_a_machine_that_is_not_in_the_plan_is_wrong_usage() -> None:
     nodes = (Node(gpus=1, name="a", ip="10.0.0.1"), Node(gpus=1, name="b"))
-    comparison = Comparison(opened(PlanRequest(nodes=nodes)))
+    comparison = opened(PlanRequest(nodes=nodes))
     seen = Observation(0.0, "nvml", (NodeSample(0, "c", "10.0.0.1", devices=(DeviceSample(0),)),))
     assert [node.rank for node in comparison.compare(seen)[0].nodes] == [0]
     with pytest.raises(Abort, match="which node"):
         comparison.compare(replace(seen, nodes=(replace(seen.nodes[0], ip="10.0.0.9"),)))
 
 
-def opened(plan_request: PlanRequest) -> PlannedFile:
+def opened(plan_request: PlanRequest) -> Comparison:
     document = Document("cluster: {num_nodes: 2, component_placement: {actor: all}}", "two.yaml")
-    return PlannedFile(document, plan_request, plan_document(document, plan_request))
+    return Comparison(document, plan_request, plan_document(document, plan_request))
 
 
 def cluster_of(*gpus: int) -> Observation:
@@ -103,7 +103,7 @@ def cluster_of(*gpus: int) -> Observation:
 
 
 def test_a_file_without_a_topology_is_planned_on_the_nodes_that_are_there() -> None:
-    comparison = Comparison(opened(PlanRequest()))
+    comparison = opened(PlanRequest())
     drifts = comparison.compare(cluster_of(1, 2, 4))[1]
     assert comparison.plan.components["actor"].world_size == 3
     assert [one.kind for one in drifts] == ["missing_rank"] * 3
@@ -113,14 +113,14 @@ def test_a_file_without_a_topology_is_planned_on_the_nodes_that_are_there() -> N
 
 def test_a_cluster_that_is_too_small_for_a_file_is_a_problem_of_the_plan(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(Abort) as ended:
-        Comparison(opened(PlanRequest())).compare(cluster_of(4))
+        opened(PlanRequest()).compare(cluster_of(4))
     assert ended.value.code == PROBLEMS
     assert "error[" in capsys.readouterr().err
 
 
 def test_nobody_misses_a_job_that_is_not_watched() -> None:
     seen = replace(cluster_of(1, 1), job="")
-    assert Comparison(opened(PlanRequest())).compare(seen)[1] == ()
+    assert opened(PlanRequest()).compare(seen)[1] == ()
 
 
 def test_a_file_that_is_missing_or_broken(

@@ -34,6 +34,7 @@ from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation,
 from placetui.observe.operations import AUTO
 from placetui.observe.ports import WatchOptions
 from placetui.observe.recording.writer import Recorder
+from placetui.observe.rows import ProcessRow, rows_of
 from placetui.observe.settled import SettledPlan
 from placetui.placement.plan import Plan
 from placetui.placement.topology import Node
@@ -101,21 +102,25 @@ def run(args: argparse.Namespace) -> int:
         raise exits.UsageError("--no-ray reads only this machine and cannot be used with --address")
     if args.events and args.once:
         raise exits.UsageError("--events follows what changes and cannot be used with --once")
-    planned = _planned_file(args) if args.file else None
-    with _open_source(args, planned) as source:
-        return _watch(source, args, planned)
+    comparison = _comparison(args) if args.file else None
+    with _open_source(args, comparison) as source:
+        return _watch(source, args, comparison)
 
 
 # What is compared
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedFile:
-    """A file, and its plan before anything was observed."""
+class Comparison:
+    """A file with its plan, with which observations are compared, one after the other."""
 
-    document: Document
-    options: PlanRequest
-    plan: Plan
+    def __init__(self, document: Document, options: PlanRequest, plan: Plan) -> None:
+        self.plan = plan
+        """On the nodes that were observed, once there are any."""
+
+        self._document = document
+        self._options = options
+        self._settled: SettledPlan | None = None
+        self._watch: DriftWatch | None = None
 
     @property
     def outline(self) -> Mapping[str, Any]:
@@ -123,48 +128,8 @@ class PlannedFile:
         from placetui.document.running import with_names
         from placetui.observe.following import PlanOutline
 
-        named = with_names(framework_of(self.plan), self.document, self.plan, self.options.overrides)
+        named = with_names(framework_of(self.plan), self._document, self.plan, self._options.overrides)
         return PlanOutline.of(named).to_dict()
-
-    def plan_on(self, nodes: Sequence[NodeSample]) -> Plan:
-        """The plan on the nodes of a cluster, if the file names none; aborts if it does not fit there."""
-        if self.plan.topology_source != "assumed":
-            return self.plan
-        there = {node.rank: node for node in nodes}
-        found = [
-            Node(len(there[rank].devices), name=there[rank].name, ip=there[rank].ip) if rank in there else Node(0)
-            for rank in range(max(there, default=-1) + 1)
-        ]
-        plan = plan_document(self.document, replace(self.options, nodes=tuple(found), topology_source="ray"))
-        _refuse_broken(plan)
-        return plan
-
-
-def _planned_file(args: argparse.Namespace) -> PlannedFile:
-    options = plan_options(args)
-    document, plan = open_plan(args.file, options)
-    # On the real nodes an assumed plan may look different.
-    if plan.topology_source != "assumed" or args.no_ray:
-        if not any(problem.blocking for problem in plan.problems):
-            print_problems(plan.problems)
-        _refuse_broken(plan)
-    return PlannedFile(document, options, plan)
-
-
-def _refuse_broken(plan: Plan) -> None:
-    if any(problem.blocking for problem in plan.problems):
-        print_problems(plan.problems)
-        raise exits.Abort(exits.PROBLEMS)
-
-
-class Comparison:
-    """Compares observations with a plan, one after the other."""
-
-    def __init__(self, planned: PlannedFile) -> None:
-        self.plan = planned.plan
-        self._planned = planned
-        self._settled: SettledPlan | None = None
-        self._watch: DriftWatch | None = None
 
     def compare(self, seen: Observation) -> tuple[Observation, Sequence[Drift]]:
         """The observation, its nodes numbered as in the plan, and where it differs from that.
@@ -173,7 +138,7 @@ class Comparison:
         """
         if self._settled is None:
             # Nodes that are lost later are missing; they are not planned without.
-            self.plan = self._planned.plan_on(seen.nodes) if seen.source == "ray" else self.plan
+            self.plan = self._plan_on(seen.nodes) if seen.source == "ray" else self.plan
             self._settled = SettledPlan(self.plan)
         if seen.source == "nvml":
             nodes = [replace(node, rank=_rank_of(node, self.plan)) for node in seen.nodes]
@@ -182,6 +147,35 @@ class Comparison:
         if self._watch is None or self._watch.plan is not self.plan:
             self._watch = DriftWatch(self.plan)
         return seen, self._watch.update(seen)
+
+    def _plan_on(self, nodes: Sequence[NodeSample]) -> Plan:
+        """The plan on the nodes of a cluster, if the file names none; aborts if it does not fit there."""
+        if self.plan.topology_source != "assumed":
+            return self.plan
+        there = {node.rank: node for node in nodes}
+        found = [
+            Node(len(there[rank].devices), name=there[rank].name, ip=there[rank].ip) if rank in there else Node(0)
+            for rank in range(max(there, default=-1) + 1)
+        ]
+        plan = plan_document(self._document, replace(self._options, nodes=tuple(found), topology_source="ray"))
+        _refuse_broken(plan)
+        return plan
+
+
+def _comparison(args: argparse.Namespace) -> Comparison:
+    options = plan_options(args)
+    document, plan = open_plan(args.file, options)
+    # On the real nodes an assumed plan may look different.
+    if plan.topology_source != "assumed" or args.no_ray:
+        _refuse_broken(plan)
+        print_problems(plan.problems)
+    return Comparison(document, options, plan)
+
+
+def _refuse_broken(plan: Plan) -> None:
+    if any(problem.blocking for problem in plan.problems):
+        print_problems(plan.problems)
+        raise exits.Abort(exits.PROBLEMS)
 
 
 def _rank_of(node: NodeSample, plan: Plan) -> int:
@@ -203,7 +197,7 @@ def _rank_of(node: NodeSample, plan: Plan) -> int:
 
 
 @contextmanager
-def _open_source(args: argparse.Namespace, planned: PlannedFile | None) -> Iterator[ClusterSource]:
+def _open_source(args: argparse.Namespace, comparison: Comparison | None) -> Iterator[ClusterSource]:
     """A Ray cluster, else the GPUs of this node; `Failed` if the cluster that was named is not reached."""
     interval = _QUICK if args.once else args.interval
     if not args.no_ray:
@@ -220,12 +214,12 @@ def _open_source(args: argparse.Namespace, planned: PlannedFile | None) -> Itera
                     print(f"note: there is no job {job} on {found['address']}", file=sys.stderr)
                 settle = SETTLE if args.once else 0.0
                 options = WatchOptions(str(found["address"]), job, sample=not args.no_sample, settle=settle)
-                if planned is not None:
-                    plan, outline = planned.plan, planned.outline
+                if comparison is not None:
+                    plan, outline = comparison.plan, comparison.outline
                     options = replace(options, mode=plan.mode, nodes=len(plan.nodes), plan=outline)
                 yield ray_source(child.bridge, options, interval)
                 return
-    if planned is not None:
+    if comparison is not None:
         print("note: without Ray the owner of a process is unknown: only GPUs are compared", file=sys.stderr)
     with Bridge(locations.logs_dir(), child_command(NVML_CHILD)) as bridge:
         yield nvml_source(bridge, interval)
@@ -234,12 +228,11 @@ def _open_source(args: argparse.Namespace, planned: PlannedFile | None) -> Itera
 # How it is shown
 
 
-def _watch(source: ClusterSource, args: argparse.Namespace, planned: PlannedFile | None) -> int:
+def _watch(source: ClusterSource, args: argparse.Namespace, comparison: Comparison | None) -> int:
     try:
         feed = Feed(source, Recorder(args.record) if args.record else None)
     except OSError as problem:
         raise exits.Abort(exits.USAGE, f"{args.record}: {problem.strerror or problem}") from None
-    comparison = None if planned is None else Comparison(planned)
     try:
         with feed:
             if args.once:
@@ -417,7 +410,7 @@ def lines(observation: Observation, style: TextStyle) -> Iterator[str]:
             yield style.paint(style.fit(f"{trouble}{age}"), "warning")
         if node.devices:
             yield from _devices(node, style)
-            yield from _processes(node.devices, style)
+            yield from _processes(node, style)
 
 
 def _heading(observation: Observation) -> str:
@@ -499,8 +492,8 @@ def _figure(value: int | None, unit: str) -> str:
     return MISSING if value is None else f"{value}{unit}"
 
 
-def _processes(devices: Sequence[DeviceSample], style: TextStyle) -> Iterator[str]:
-    rows = [row for device in devices for row in _rows(device)]
+def _processes(node: NodeSample, style: TextStyle) -> Iterator[str]:
+    rows = list(map(_row, rows_of(node)))
     if not rows:
         return
     yield ""
@@ -510,18 +503,22 @@ def _processes(devices: Sequence[DeviceSample], style: TextStyle) -> Iterator[st
     yield from map(style.fit, found)
 
 
-def _rows(device: DeviceSample) -> Iterator[tuple[str, ...]]:
-    """The processes on a GPU, and actors that hold a part of it but no memory."""
-    for process in device.processes:
-        yield str(device.gpu_id), str(process.pid), *_who(process)
-    seen = {process.actor_id for process in device.processes}
-    for claim in device.claims:
-        if claim.actor_id not in seen:
-            part = "assigned" if claim.reserved is None else f"reserved {claim.reserved:g}"
-            held = "memory unknown" if device.is_unread else "uses no memory"
-            if claim.state not in (None, "alive"):
-                part, held = str(claim.state), f"by {claim.device_from}"
-            yield str(device.gpu_id), str(claim.pid or ""), "", "-", f"{_title(claim)}  ({part}, {held})"
+def _row(row: ProcessRow) -> tuple[str, ...]:
+    """A process on a GPU with its actor, its command line, or why neither is known; or an actor that holds a part of
+    the GPU but no memory.
+    """
+    gpu, process, claim = str(row.device.gpu_id), row.process, row.claim
+    if process is not None:
+        memory = MISSING if process.memory is None else f"{process.memory / GIB:.1f} GiB"
+        known = [text for text in (_title(process), process.command, process.note) if text]
+        user = process.user or ("" if process.actor else "?")
+        return gpu, str(process.pid), user, memory, "  ".join(known) or "not visible from here"
+    assert claim is not None
+    part = "assigned" if claim.reserved is None else f"reserved {claim.reserved:g}"
+    held = "memory unknown" if row.device.is_unread else "uses no memory"
+    if claim.state not in (None, "alive"):
+        part, held = str(claim.state), f"by {claim.device_from}"
+    return gpu, str(claim.pid or ""), "", "-", f"{_title(claim)}  ({part}, {held})"
 
 
 def _title(one: ProcessSample | Claim) -> str:
@@ -530,10 +527,3 @@ def _title(one: ProcessSample | Claim) -> str:
         return one.actor or ""
     who = one.component if one.rank is None else f"{one.component}:{one.rank}"
     return f"{who} of {one.framework} job {one.job}"
-
-
-def _who(process: ProcessSample) -> tuple[str, str, str]:
-    """User, memory, and what it is: its actor, its command line, or why neither is known."""
-    memory = MISSING if process.memory is None else f"{process.memory / GIB:.1f} GiB"
-    known = [text for text in (_title(process), process.command, process.note) if text]
-    return process.user or ("" if process.actor else "?"), memory, "  ".join(known) or "not visible from here"
