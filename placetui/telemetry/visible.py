@@ -16,70 +16,6 @@ Order: TypeAlias = Literal["PCI_BUS_ID", "FASTEST_FIRST"]
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A GPU as NVML lists it, or a MIG instance of one."""
-
-    index: int
-    """Of the GPU, in NVML's order, which is that of the PCI bus."""
-
-    uuid: str
-    name: str = ""
-    parent: str | None = None
-    """UUID of the GPU that an instance is part of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Visible:
-    """What one word of the list means."""
-
-    word: str
-    device: Listed | None = None
-    certain: bool = True
-    """False where CUDA may count the GPUs in another order than NVML."""
-
-    problem: str | None = None
-    """Why no program will see it."""
-
-
-def visible_devices(words: str | None, listed: Sequence[Listed], order: Order = "FASTEST_FIRST") -> tuple[Visible, ...]:
-    """The GPUs of a list in its order; all of them where there is no list.
-
-    As in CUDA, a word that means nothing hides all that come after it; those are given nevertheless, with the problem,
-    since Ray counts them.
-    """
-    boards = [device for device in listed if device.parent is None]
-    # Boards of one kind are counted along the bus in any case.
-    certain = order == "PCI_BUS_ID" or len({board.name for board in boards}) < 2
-    if words is None:
-        return tuple(Visible(str(board.index), board, certain) for board in boards)
-    found: list[Visible] = []
-    broken: str | None = None
-    for word in words.split(",") if words.strip() else []:
-        device, problem = _meant(word.strip(), listed)
-        if device is not None and any(device == other.device for other in found):
-            problem = f"{word.strip()} is in the list twice"
-        by_number = device is not None and word.strip().isdigit()
-        after = f"hidden, because it comes after `{broken}`" if broken is not None else None
-        found.append(Visible(word.strip(), device, certain or not by_number, problem or after))
-        if problem and broken is None:
-            broken = word.strip()
-    return tuple(found)
-
-
-def _meant(word: str, listed: Sequence[Listed]) -> tuple[Listed | None, str | None]:
-    """The device and no problem, or the other way round."""
-    if word.isascii() and word.isdigit():
-        matches = [device for device in listed if device.parent is None and device.index == int(word)]
-        return (matches[0], None) if matches else (None, f"there is no GPU {word}")
-    if word.upper().startswith(("GPU-", "MIG-")):
-        matches = [device for device in listed if device.uuid.lower().startswith(word.lower())]
-        if len(matches) == 1:
-            return matches[0], None
-        return None, f"{len(matches)} GPUs begin with {word}" if matches else f"there is no {word}"
-    return None, f"`{word}` is neither a number nor a UUID"
-
-
-@dataclass(frozen=True, slots=True)
 class Board:
     """A GPU as NVML lists it, with what was read of it, or of each of its instances."""
 
@@ -111,9 +47,68 @@ class Board:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """What one word of the list means."""
+
+    word: str
+    board: Board | None = None
+    instance: str | None = None
+    """UUID of the instance of that board, where one is meant."""
+
+    certain: bool = True
+    """False where CUDA may count the GPUs in another order than NVML."""
+
+    problem: str | None = None
+    """Why no program will see it."""
+
+    @property
+    def uuid(self) -> str | None:
+        return self.instance or (self.board.uuid if self.board else None)
+
+
+def visible_devices(words: str | None, boards: Sequence[Board], order: Order = "FASTEST_FIRST") -> tuple[Visible, ...]:
+    """The GPUs of a list in its order; all of them where there is no list.
+
+    As in CUDA, a word that means nothing hides all that come after it; those are given nevertheless, with the problem,
+    since Ray counts them.
+    """
+    # Boards of one kind are counted along the bus in any case.
+    certain = order == "PCI_BUS_ID" or len({board.name for board in boards}) < 2
+    if words is None:
+        return tuple(Visible(str(board.index), board, certain=certain) for board in boards)
+    found: list[Visible] = []
+    broken: str | None = None
+    for word in map(str.strip, words.split(",") if words.strip() else []):
+        board, instance, problem = _meant(word, boards)
+        if board is not None and any((board, instance) == (other.board, other.instance) for other in found):
+            problem = f"{word} is in the list twice"
+        by_number = board is not None and word.isdigit()
+        after = f"hidden, because it comes after `{broken}`" if broken is not None else None
+        found.append(Visible(word, board, instance, certain or not by_number, problem or after))
+        if problem and broken is None:
+            broken = word
+    return tuple(found)
+
+
+def _meant(word: str, boards: Sequence[Board]) -> tuple[Board | None, str | None, str | None]:
+    """The board, and its instance if that is meant; or the problem."""
+    if word.isascii() and word.isdigit():
+        board = next((one for one in boards if one.index == int(word)), None)
+        return board, None, None if board else f"there is no GPU {word}"
+    if word.upper().startswith(("GPU-", "MIG-")):
+        known: list[tuple[Board, str | None]] = [(board, None) for board in boards]
+        known += [(board, one.uuid) for board in boards if board.divided for one in board.samples]
+        matches = [one for one in known if (one[1] or one[0].uuid or "").lower().startswith(word.lower())]
+        if len(matches) == 1:
+            return *matches[0], None
+        return None, None, f"{len(matches)} GPUs begin with {word}" if matches else f"there is no {word}"
+    return None, None, f"`{word}` is neither a number nor a UUID"
+
+
 def by_slot(boards: Sequence[Board], gpus: int, words: str | None, order: Order) -> tuple[DeviceSample, ...]:
     """The GPUs that Ray counts, in its order, whether NVML knows them or not."""
-    slots = visible_devices(words, _listed(boards), order)
+    slots = visible_devices(words, boards, order)
     return tuple(_sample(boards, slots[place] if place < len(slots) else None, place) for place in range(gpus))
 
 
@@ -122,8 +117,8 @@ NOT_COUNTED = "Ray does not count this GPU, so no job gets it"
 
 def not_counted(boards: Sequence[Board], gpus: int, words: str | None, order: Order) -> tuple[DeviceSample, ...]:
     """The other GPUs of the node, by their physical id, numbered behind those that Ray counts."""
-    slots = visible_devices(words, _listed(boards), order)[:gpus]
-    counted = {slot.device.index for slot in slots if slot.device is not None}
+    slots = visible_devices(words, boards, order)[:gpus]
+    counted = {slot.board.index for slot in slots if slot.board is not None}
     others = [board for board in boards if board.index not in counted]
     return tuple(replace(board.whole, index=gpus + place, physical=board.index) for place, board in enumerate(others))
 
@@ -133,30 +128,21 @@ def places_of(boards: Sequence[Board], words: str | None, order: Order) -> dict[
     if words is None:
         return {}
     found: dict[str, int] = {}
-    for place, visible in enumerate(visible_devices(words, _listed(boards), order)):
-        names = [visible.word, *([visible.device.uuid] if visible.device and visible.device.uuid else [])]
-        for name in names:
+    for place, visible in enumerate(visible_devices(words, boards, order)):
+        for name in filter(None, (visible.word, visible.uuid)):
             found.setdefault(name, place)
-    return found
-
-
-def _listed(boards: Sequence[Board]) -> list[Listed]:
-    found = [Listed(board.index, board.uuid or "", board.name or "") for board in boards]
-    for board in boards:
-        if board.divided and board.uuid:
-            found += [Listed(board.index, one.uuid, one.name or "", board.uuid) for one in board.samples if one.uuid]
     return found
 
 
 def _sample(boards: Sequence[Board], visible: Visible | None, place: int) -> DeviceSample:
     if visible is None:
         return DeviceSample(place, error=f"Ray counts it, and NVML lists {len(boards)} GPUs")
-    if visible.device is None:
+    board = visible.board
+    if board is None:
         return DeviceSample(place, error=f"Ray counts it, but {visible.problem}")
-    board = next(one for one in boards if one.index == visible.device.index)
     sample = board.whole
-    if visible.device.parent is not None:
-        sample = next(one for one in board.samples if one.uuid == visible.device.uuid)
+    if visible.instance is not None:
+        sample = next(one for one in board.samples if one.uuid == visible.instance)
     doubts = [] if visible.problem is None else [f"programs do not see it: {visible.problem}"]
     if not visible.certain:
         doubts.append("it may be another GPU: there are several kinds, and CUDA_DEVICE_ORDER is not set")

@@ -2,47 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placetui.telemetry.visible import Listed, visible_devices
+from placetui.observe.model import DeviceSample
+from placetui.telemetry.visible import Board, visible_devices
 
-BOARDS = [Listed(index, f"GPU-{letter * 8}-0000-4000", "H100") for index, letter in enumerate("abcd")]
-TWIN = Listed(4, "GPU-aaaaffff-0000-4000", "H100")
-INSTANCES = [
-    Listed(1, "MIG-11111111-0000", "H100 MIG", BOARDS[1].uuid),
-    Listed(1, "MIG-22222222-0000", "H100 MIG", BOARDS[1].uuid),
-]
-NODE = [*BOARDS, TWIN, *INSTANCES]
-MIXED = [Listed(0, "GPU-a", "H100"), Listed(1, "GPU-b", "A2")]
+UUIDS = [f"GPU-{letter * 8}-0000-4000" for letter in "abcd"]
+TWIN = "GPU-aaaaffff-0000-4000"
+INSTANCES = ["MIG-11111111-0000", "MIG-22222222-0000"]
+
+
+def board(index: int, uuid: str, name: str = "H100", instances: Sequence[str] = ()) -> Board:
+    return Board(index, uuid, name, tuple(DeviceSample(index, one) for one in instances or [uuid]))
+
+
+BOARDS = [board(index, uuid) for index, uuid in enumerate(UUIDS)]
+NODE = [BOARDS[0], board(1, UUIDS[1], instances=INSTANCES), *BOARDS[2:], board(4, TWIN)]
+MIXED = [board(0, "GPU-a"), board(1, "GPU-b", "A2")]
 
 
 def uuids(words: str | None) -> list[str | None]:
-    return [visible.device.uuid if visible.device else None for visible in visible_devices(words, NODE)]
+    return [visible.uuid for visible in visible_devices(words, NODE)]
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (None, [board.uuid for board in [*BOARDS, TWIN]]),
+        (None, [*UUIDS, TWIN]),
         ("", []),
         ("  ", []),
-        ("2,3", [BOARDS[2].uuid, BOARDS[3].uuid]),
-        ("3,2", [BOARDS[3].uuid, BOARDS[2].uuid]),
-        (" 3 , 0 ", [BOARDS[3].uuid, BOARDS[0].uuid]),
-        (BOARDS[1].uuid, [BOARDS[1].uuid]),
-        (BOARDS[1].uuid.upper(), [BOARDS[1].uuid]),
-        ("GPU-cc,GPU-b", [BOARDS[2].uuid, BOARDS[1].uuid]),
-        ("0,GPU-dddd", [BOARDS[0].uuid, BOARDS[3].uuid]),
-        ("MIG-22222222-0000,MIG-1", [INSTANCES[1].uuid, INSTANCES[0].uuid]),
-        (f"MIG-{BOARDS[1].uuid}/7/0", [None]),
+        ("2,3", [UUIDS[2], UUIDS[3]]),
+        ("3,2", [UUIDS[3], UUIDS[2]]),
+        (" 3 , 0 ", [UUIDS[3], UUIDS[0]]),
+        (UUIDS[1], [UUIDS[1]]),
+        (UUIDS[1].upper(), [UUIDS[1]]),
+        ("GPU-cc,GPU-b", [UUIDS[2], UUIDS[1]]),
+        ("0,GPU-dddd", [UUIDS[0], UUIDS[3]]),
+        ("MIG-22222222-0000,MIG-1", [INSTANCES[1], INSTANCES[0]]),
+        (f"MIG-{UUIDS[1]}/7/0", [None]),
         ("GPU-aaaa", [None]),
-        ("GPU-aaaaf", [TWIN.uuid]),
+        ("GPU-aaaaf", [TWIN]),
         ("9", [None]),
         ("-1", [None]),
         ("all", [None]),
-        ("1,,2", [BOARDS[1].uuid, None, BOARDS[2].uuid]),
+        ("1,,2", [UUIDS[1], None, UUIDS[2]]),
     ],
 )
 def test_the_devices_of_a_list_in_its_order(words: str | None, expected: list[str | None]) -> None:
@@ -66,9 +73,9 @@ def test_what_no_program_will_see_says_why(words: str, problems: list[str | None
 
 
 def test_an_instance_that_an_old_driver_calls_by_its_numbers_is_found() -> None:
-    old = Listed(1, f"MIG-{BOARDS[1].uuid}/3/0", "A100 MIG", BOARDS[1].uuid)
-    (found,) = visible_devices(old.uuid, [*BOARDS, old])
-    assert (found.device, found.problem) == (old, None)
+    old = f"MIG-{UUIDS[1]}/3/0"
+    (found,) = visible_devices(old, [BOARDS[0], board(1, UUIDS[1], "A100", [old])])
+    assert (found.instance, found.problem) == (old, None)
 
 
 def test_numbers_are_certain_only_where_cuda_counts_as_nvml_does() -> None:
@@ -81,11 +88,11 @@ def test_numbers_are_certain_only_where_cuda_counts_as_nvml_does() -> None:
 @given(st.permutations(range(5)))
 def test_every_order_of_all_gpus_is_kept(order: list[int]) -> None:
     found = visible_devices(",".join(map(str, order)), NODE)
-    assert [visible.device.index for visible in found if visible.device] == order
+    assert [visible.board.index for visible in found if visible.board] == order
 
 
 @given(st.text(alphabet="0123456789,-GPUMIGabcd/ é", max_size=30))
 def test_any_list_gives_an_answer_for_each_word(words: str) -> None:
     found = visible_devices(words, NODE)
     assert len(found) == (len(words.split(",")) if words.strip() else 0)
-    assert all(one.device is not None or one.problem is not None for one in found)
+    assert all(one.board is not None or one.problem is not None for one in found)
