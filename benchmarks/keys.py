@@ -27,9 +27,9 @@ from placetui.bridge.source import simulated_source
 from placetui.bridge.stream import StreamReceiver
 from placetui.document import PlanRequest
 from placetui.observe.codec import encode_delta
-from placetui.observe.delta import NOTHING, changed_nodes, changes, parts
+from placetui.observe.delta import NOTHING, changes, parts
 from placetui.observe.model import Observation, Source
-from placetui.observe.ports import Subscriber, Update
+from placetui.observe.ports import Subscriber
 from placetui.observe.simulation import Simulation, SimulationOptions, layout_of
 from placetui.placement.topology import Node
 from placetui.tui.app import Dashboard, Options
@@ -102,7 +102,7 @@ async def news(nodes: int, part: float, folder: Path) -> tuple[float, float]:
     found: list[tuple[float, float]] = []
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        assembly, last, shown, sequence = StreamReceiver(), NOTHING, NOTHING, 0
+        assembly, last, sequence = StreamReceiver(), NOTHING, 0
         for look in looks(session, part):
             lines = [json.dumps(encode_delta(piece)) for piece in parts(changes(last, look), 256)]
             last = look
@@ -113,9 +113,7 @@ async def news(nodes: int, part: float, folder: Path) -> tuple[float, float]:
                 sequence += 1
             assert seen is not None
             assert hand.subscriber is not None
-            update = Update(seen, changed_nodes(shown, seen))
-            shown = seen
-            hand.subscriber.updated(update)
+            hand.subscriber.updated(seen)
             read = time.process_time()
             await painted(app)
             found.append(((read - begun) * 1e3, (time.process_time() - read) * 1e3))

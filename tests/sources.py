@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placetui.observe.model import Observation, Source
-from placetui.observe.ports import Status, Subscriber, Update
+from placetui.observe.ports import Status, Subscriber
 
 
 class SpokenFor:
@@ -32,7 +32,7 @@ class SpokenFor:
     def deliver(self, observation: Observation) -> None:
         """Show something."""
         assert self.subscriber is not None
-        self.subscriber.updated(Update(observation, frozenset()))
+        self.subscriber.updated(observation)
 
     def say(self, status: Status) -> None:
         """Change the link."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, get_args
 from placetui.bridge.client import Bridge, BridgeLost
 from placetui.bridge.messages import Message, ProtocolError
 from placetui.bridge.stream import Gap, StreamReceiver
-from placetui.observe.delta import NOTHING, CodecError, changed_nodes
+from placetui.observe.delta import CodecError
 from placetui.observe.model import Source
-from placetui.observe.ports import Link, Status, Subscriber, Update, WatchOptions
+from placetui.observe.ports import Link, Status, Subscriber, WatchOptions
 from placetui.observe.simulation import SimulationOptions, layout_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ class BridgeSource:
         # Reentrant, so that a subscriber may close the source from within a call.
         self._lock = threading.RLock()
         self._receiver = StreamReceiver()
-        self._shown = NOTHING
         self._refreshing = False
         self._status = Status("starting")
         self._said: Status | None = None
@@ -126,11 +125,9 @@ class BridgeSource:
         self._refreshing = False
         if observation is None:
             return
-        changed = changed_nodes(self._shown, observation)
-        self._shown = observation
         with self._lock:
             if self._subscriber:
-                self._subscriber.updated(Update(observation, changed))
+                self._subscriber.updated(observation)
 
     def _ask(self, request: str, timeout: float = 10.0, **body: Any) -> None:
         self._bridge.request(request, timeout=timeout, **body).add_done_callback(self._answered)

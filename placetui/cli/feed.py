@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 
 from placetui.observe.model import Observation, Source
-from placetui.observe.ports import ClusterSource, Status, Update
+from placetui.observe.ports import ClusterSource, Status
 from placetui.observe.recording.writer import Recorder, RecordingSubscriber
 
 LATE = 2.5
@@ -56,8 +56,8 @@ class Feed:
 
     # From a thread of the source
 
-    def updated(self, update: Update) -> None:
-        self._latest, self._came, self._broken = update.observation, time.monotonic(), False
+    def updated(self, observation: Observation) -> None:
+        self._latest, self._came, self._broken = observation, time.monotonic(), False
         self.wake()
 
     def status_changed(self, status: Status) -> None:

@@ -44,21 +44,11 @@ class NoObservation(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
-    """A new observation, and where it differs from the one before."""
-
-    observation: Observation
-    changed: frozenset[int]
-    """Ranks of nodes with other values or rank states than in the update before. A viewer that drops
-    updates asks `delta.changed_nodes(shown, latest)` instead."""
-
-
 class Subscriber(Protocol):
     """A viewer. Called from a thread of the source: take the value, return at once, raise nothing."""
 
-    def updated(self, update: Update) -> None:
-        """There is a new observation."""
+    def updated(self, observation: Observation) -> None:
+        """There is a new observation; `delta.changed_nodes(shown, latest)` tells where it differs from one before."""
 
     def status_changed(self, status: Status) -> None:
         """The link changed, or something went wrong."""

@@ -19,7 +19,8 @@ from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
 
 from placetui.document import DocumentError
-from placetui.observe.ports import ClusterSource, Status, Update
+from placetui.observe.model import Observation
+from placetui.observe.ports import ClusterSource, Status
 from placetui.placement.wording import plain
 from placetui.tui.actions import ACTIONS, BY_ID, Action, Context, availability, bindings, key_names, why_not
 from placetui.tui.background import in_thread
@@ -61,7 +62,7 @@ class Dashboard(App[int]):
     class Observed(Message):
         """A new observation. The latest wins: older ones still in the queue are dropped."""
 
-        update: Update
+        observation: Observation
         source: ClusterSource
 
         def can_replace(self, message: Message) -> bool:
@@ -200,7 +201,7 @@ class Dashboard(App[int]):
     @on(Observed)
     def _observed(self, event: Observed) -> None:
         if self.is_running:
-            self.cluster.observed(event.update, event.source)
+            self.cluster.observed(event.observation, event.source)
 
     @on(LinkChanged)
     def _link_changed(self, event: LinkChanged) -> None:

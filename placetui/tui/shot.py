@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from textual.pilot import Pilot
 
 from placetui.observe.model import Observation, Source
-from placetui.observe.ports import CONNECTED, Subscriber, Update
+from placetui.observe.ports import CONNECTED, Subscriber
 from placetui.tui.app import Dashboard
 
 MOST_PAUSES = 50
@@ -44,7 +44,7 @@ class PlayedSource:
 
     def show(self, observation: Observation) -> None:
         if self._subscriber is not None:
-            self._subscriber.updated(Update(observation, frozenset()))
+            self._subscriber.updated(observation)
 
 
 async def take_picture(

@@ -14,7 +14,8 @@ import pytest
 from placetui.bridge.client import Bridge
 from placetui.bridge.messages import Message
 from placetui.bridge.process import child_command
-from placetui.observe.ports import Status, Update
+from placetui.observe.model import Observation
+from placetui.observe.ports import Status
 from placetui.observe.simulation import LayoutComponent, LayoutNode, SimulatedLayout
 
 PATIENCE = 20.0
@@ -25,12 +26,12 @@ class Notebook:
     """All that a source or a bridge told; a `Subscriber` and a `Listener`."""
 
     def __init__(self) -> None:
-        self.updates: list[Update] = []
+        self.updates: list[Observation] = []
         self.statuses: list[Status] = []
         self.messages: list[Message] = []
         self._changed = threading.Condition()
 
-    def updated(self, update: Update) -> None:
+    def updated(self, update: Observation) -> None:
         self._note(self.updates, update)
 
     def status_changed(self, status: Status) -> None:

@@ -20,7 +20,6 @@ import pytest
 from placetui.bridge.client import CLOSE_GRACE, Bridge, BridgeLost, RequestRefused
 from placetui.bridge.source import BridgeSource, simulated_source
 from placetui.frameworks.planner import resolve
-from placetui.observe.delta import changed_nodes
 from placetui.observe.ports import ClusterSource
 from placetui.observe.simulation import SimulatedLayout, SimulationOptions
 from tests.bridge.conftest import PATIENCE
@@ -54,26 +53,23 @@ def pid_of(bridge: Bridge) -> int:
     return bridge.pid
 
 
-def test_observations_arrive_with_what_changed(open_bridge: Open, notebook: Notebook, layout: SimulatedLayout) -> None:
+def test_observations_arrive(open_bridge: Open, notebook: Notebook, layout: SimulatedLayout) -> None:
     source: ClusterSource = simulation(open_bridge(), layout)
     source.start(notebook)
     notebook.wait_for_updates(5)
     assert [status.link for status in notebook.statuses] == ["starting", "connected"]
     first, second, *_ = notebook.updates
-    assert first.changed == {0, 1}
-    assert second.changed == changed_nodes(first.observation, second.observation)
-    assert first.observation.source == source.name == "simulated"
-    assert [node.name for node in first.observation.nodes] == ["a", "b"]
+    assert second != first
+    assert first.source == source.name == "simulated"
+    assert [node.name for node in first.nodes] == ["a", "b"]
 
 
 def test_a_plan_is_simulated(open_bridge: Open, notebook: Notebook) -> None:
     plan = resolve({"cluster": {"num_nodes": 1, "component_placement": {"actor": "0-3", "rollout": "4-7"}}})
     options = SimulationOptions(startup=0.1, rank_dies_every=None, node_stale_every=None)
     simulated_source(open_bridge(), plan, options, 0.05).start(notebook)
-    notebook.wait(
-        lambda: notebook.updates and {s.state for s in notebook.updates[-1].observation.all_ranks} == {"alive"}
-    )
-    devices = notebook.updates[-1].observation.nodes[0].devices
+    notebook.wait(lambda: notebook.updates and {s.state for s in notebook.updates[-1].all_ranks} == {"alive"})
+    devices = notebook.updates[-1].nodes[0].devices
     assert [device.processes[0].component for device in devices] == ["actor"] * 4 + ["rollout"] * 4
 
 
@@ -188,7 +184,7 @@ for request in requests():
     BridgeSource(open_bridge(script(SPEAKS + text)), "nvml", "any", {}).start(notebook)
     notebook.wait_for_message("an observation was skipped")
     notebook.wait(lambda: len(notebook.updates) == 2)
-    assert [update.observation.time for update in notebook.updates] == [1.0, 4.0]
+    assert [update.time for update in notebook.updates] == [1.0, 4.0]
     assert sum("skipped" in status.message for status in notebook.statuses) == 1
 
 
@@ -209,7 +205,7 @@ run({"odd": Odd})
 """
     BridgeSource(open_bridge(script(text)), "nvml", "odd", {}, 0.02).start(notebook)
     notebook.wait_for_message("not JSON compliant")
-    notebook.wait(lambda: any(update.observation.time > 1 for update in notebook.updates))
+    notebook.wait(lambda: any(update.time > 1 for update in notebook.updates))
     assert {status.link for status in notebook.statuses} == {"starting", "connected"}
 
 

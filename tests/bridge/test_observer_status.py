@@ -55,7 +55,7 @@ def test_each_change_is_told_once_and_the_last_picture_stands(
         ("lost", "the head is gone", False),
         ("connected", "", False),
     ]
-    assert [update.observation.nodes[0].stale for update in notebook.updates[:4]] == [False, False, True, False]
+    assert [update.nodes[0].stale for update in notebook.updates[:4]] == [False, False, True, False]
 
 
 def test_a_note_does_not_hide_that_the_head_is_gone(
@@ -80,5 +80,5 @@ def test_a_child_that_replaces_another_has_options_of_its_own(
     notebook.wait(lambda: notebook.updates)
     assert bridge.pid is not None
     os.kill(bridge.pid, signal.SIGKILL)
-    notebook.wait(lambda: notebook.updates[-1].observation.nodes[0].name == "again")
-    assert notebook.updates[0].observation.nodes[0].name == "first"
+    notebook.wait(lambda: notebook.updates[-1].nodes[0].name == "again")
+    assert notebook.updates[0].nodes[0].name == "first"

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placetui.observe.model import Observation
-from placetui.observe.ports import Status, Update
+from placetui.observe.ports import Status
 from placetui.observe.recording import writer
 from placetui.observe.recording.reader import Recording, RecordingError
 from placetui.observe.recording.writer import Recorder, RecordingSubscriber
@@ -207,8 +207,8 @@ class Looker:
         self.seen: list[Observation] = []
         self.said: list[Status] = []
 
-    def updated(self, update: Update) -> None:
-        self.seen.append(update.observation)
+    def updated(self, update: Observation) -> None:
+        self.seen.append(update)
 
     def status_changed(self, status: Status) -> None:
         self.said.append(status)
@@ -218,9 +218,9 @@ def test_recording_passes_everything_on(tmp_path: Path) -> None:
     looker = Looker()
     recorded = RecordingSubscriber(looker, Recorder(tmp_path / "r"))
     recorded.status_changed(Status("connected"))
-    recorded.updated(Update(Observation(0.0, "nvml"), frozenset()))
+    recorded.updated(Observation(0.0, "nvml"))
     for one in MANY[:3]:
-        recorded.updated(Update(one, frozenset()))
+        recorded.updated(one)
     recorded.close()
     assert looker.said == [Status("connected")]
     assert looker.seen[1:] == MANY[:3]
@@ -236,7 +236,7 @@ def test_a_full_disk_is_said_once_and_looking_goes_on() -> None:
         os.dup2(os.open("/dev/full", os.O_WRONLY), recorder._file.fileno())
         recorded = RecordingSubscriber(looker, recorder)
         for one in observations(400):
-            recorded.updated(Update(one, frozenset()))
+            recorded.updated(one)
         recorded.close()
     assert len(looker.seen) == 400
     assert len(looker.said) <= 1

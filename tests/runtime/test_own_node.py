@@ -10,7 +10,8 @@ import pytest
 from placetui.bridge.client import Bridge
 from placetui.bridge.process import child_command
 from placetui.bridge.source import ray_source
-from placetui.observe.ports import Status, Update, WatchOptions
+from placetui.observe.model import Observation
+from placetui.observe.ports import Status, WatchOptions
 from tests.telemetry.standin import StandIn
 
 
@@ -18,12 +19,12 @@ class Looker:
     """Waits for the first picture."""
 
     def __init__(self) -> None:
-        self.update: Update | None = None
+        self.update: Observation | None = None
         self.statuses: list[Status] = []
         self.absent = threading.Event()
         self.came = threading.Event()
 
-    def updated(self, update: Update) -> None:
+    def updated(self, update: Observation) -> None:
         self.update = update
         self.came.set()
 
@@ -49,7 +50,7 @@ def test_a_plan_of_one_node_is_shown_on_this_machine(
     with bridge:
         assert looker.came.wait(30), looker.statuses
     assert looker.update is not None
-    seen = looker.update.observation
+    seen = looker.update
     assert seen.source == "nvml"
     assert [(node.rank, len(node.devices)) for node in seen.nodes] == [(0, 2)]
     assert seen.nodes[0].devices[0].memory_used == 7 * 2**30

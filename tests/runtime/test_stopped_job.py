@@ -26,7 +26,7 @@ def test_the_ranks_of_a_stopped_job_are_gone_and_never_dead(
         last = watcher.until(lambda seen: not seen.ranks)
         assert (last.job, last.owner) == ("", "")
         log = EventLog()
-        events = [event.kind for update in watcher.updates for event in log.update(update.observation)]
+        events = [event.kind for update in watcher.updates for event in log.update(update)]
         assert "job_ended" in events
         assert "rank_died" not in events
     one_node.assert_clean()

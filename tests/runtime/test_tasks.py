@@ -175,7 +175,7 @@ def test_a_raylet_that_does_not_answer_delays_nobody_and_is_not_waited_for(scene
     with watching(scene.cluster.directory, scene.cluster.address) as watcher:
 
         def tasks() -> set[str | None]:
-            seen = watcher.updates[-1].observation if watcher.updates else None
+            seen = watcher.updates[-1] if watcher.updates else None
             return {one.actor for device in (seen.nodes[0].devices if seen else ()) for one in device.processes}
 
         watcher.until(lambda _: {"Ray task warm up", "Ray task intruder"} <= tasks())
@@ -185,9 +185,9 @@ def test_a_raylet_that_does_not_answer_delays_nobody_and_is_not_waited_for(scene
             first = len(watcher.updates)
             # Several questions are asked in this time.
             watcher.until(lambda _: len(watcher.updates) >= first + 10, 60)
-            times = [one.observation.time for one in watcher.updates[first:]]
+            times = [one.time for one in watcher.updates[first:]]
             assert max(after - before for before, after in pairwise(times)) < 5
-            assert not watcher.updates[-1].observation.nodes[0].stale
+            assert not watcher.updates[-1].nodes[0].stale
             # What it said before is kept; for one who has not heard it they are processes that are foreign.
             assert {"Ray task warm up", "Ray task intruder"} <= tasks()
             kinds = {one["actor"]: one["kind"] for device in scene.devices() for one in device["processes"]}

@@ -13,7 +13,7 @@ from placetui.bridge.process import child_command
 from placetui.bridge.source import BridgeSource, ray_source
 from placetui.cli.feed import Feed
 from placetui.observe.model import NodeSample, Observation
-from placetui.observe.ports import Status, Update, WatchOptions
+from placetui.observe.ports import Status, WatchOptions
 
 OCCUPY = """
 import json, sys, ray
@@ -44,10 +44,10 @@ class Watcher(Feed):
         super().__init__(source)
         self.source = source
         self.bridge = bridge
-        self.updates: list[Update] = []
+        self.updates: list[Observation] = []
         self.statuses: list[Status] = []
 
-    def updated(self, update: Update) -> None:
+    def updated(self, update: Observation) -> None:
         self.updates.append(update)
         super().updated(update)
 
@@ -62,9 +62,9 @@ class Watcher(Feed):
         while True:
             for update in self.updates[seen:]:
                 seen += 1
-                if condition(update.observation):
-                    return update.observation
-            last = self.updates[-1].observation.to_dict() if self.updates else None
+                if condition(update):
+                    return update
+            last = self.updates[-1].to_dict() if self.updates else None
             assert time.monotonic() < deadline, f"not within {seconds} s: {self.statuses[-3:]} {last}"
             self.wait(0.2)
 

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from placetui.observe.delta import NOTHING, changed_nodes
 from placetui.observe.model import Source
-from placetui.observe.ports import Status, Subscriber, Update
+from placetui.observe.ports import Status, Subscriber
 from placetui.observe.recording.reader import Recording, RecordingError, clock
 
 LONGEST_GAP = 5
@@ -52,7 +51,6 @@ class ReplaySource:
         """The observation to show next, at once; None: when it is time."""
 
         self._number = -1
-        self._shown = NOTHING
         self._closed = False
         self._changed = threading.Condition()
         # Reentrant, so that a subscriber may close the source from within a call.
@@ -167,11 +165,10 @@ class ReplaySource:
         except RecordingError as problem:
             self._tell(Status("failed", str(problem)))
             return False
-        changed = changed_nodes(self._shown, observation)
-        self._shown, self._number = observation, number
+        self._number = number
         with self._delivery:
             if self._subscriber:
-                self._subscriber.updated(Update(observation, changed))
+                self._subscriber.updated(observation)
         if number + 1 == len(self._recording.times) and self._end:
             self._tell(Status("connected", self._end))
         return True

@@ -18,7 +18,7 @@ from typing import Any
 from placetui.observe.codec import encode, encode_delta
 from placetui.observe.delta import changes
 from placetui.observe.model import Observation
-from placetui.observe.ports import Status, Subscriber, Update
+from placetui.observe.ports import Status, Subscriber
 
 SCHEMA = 1
 """Raised when a reader of the schema before could misread what is written."""
@@ -138,15 +138,15 @@ class RecordingSubscriber:
         except OSError as problem:
             self.problem = self.problem or f"the recording is not complete: {problem.strerror or problem}"
 
-    def updated(self, update: Update) -> None:
-        if self.problem is None and update.observation.nodes:
+    def updated(self, observation: Observation) -> None:
+        if self.problem is None and observation.nodes:
             try:
-                self._recorder.write(update.observation)
+                self._recorder.write(observation)
             except OSError as problem:
                 # Looking is worth more than recording.
                 self.problem = f"the recording ends here: {problem.strerror or problem}"
                 self._subscriber.status_changed(replace(self._status, message=self.problem))
-        self._subscriber.updated(update)
+        self._subscriber.updated(observation)
 
     def status_changed(self, status: Status) -> None:
         self._status = status

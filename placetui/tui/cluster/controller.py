@@ -13,7 +13,7 @@ from placetui.grid import clean
 from placetui.observe.model import Observation
 from placetui.observe.operations import AUTO, LOCAL, Failure
 from placetui.observe.picture import OccupancyWatch
-from placetui.observe.ports import ClusterSource, Link, Status, Update
+from placetui.observe.ports import ClusterSource, Link, Status
 from placetui.placement.plan import Plan
 from placetui.placement.wording import plain
 from placetui.tui.actions import READ_ONLY
@@ -140,18 +140,18 @@ class ClusterController:
             source.start(_Subscriber(self.app, source))
             source.set_interval(self.options.interval)
 
-    def observed(self, update: Update, source: ClusterSource) -> None:
+    def observed(self, observation: Observation, source: ClusterSource) -> None:
         """A source has something new; a late message of a closed one is dropped."""
         if source is not self.source:
             return
-        before, self.seen = self.seen, update.observation
-        note = update.observation.note
-        if note and not update.observation.job and (before is None or note != before.note):
+        before, self.seen = self.seen, observation
+        note = observation.note
+        if note and not observation.job and (before is None or note != before.note):
             self.notify(note)  # the top line may have no room for it
         if not self.show_seen():
-            self._first_sight(update.observation)
-        if update.observation.source == "ray" and self.app.workspace is not None:
-            self.app.workspace.use_nodes(nodes_of(update.observation))
+            self._first_sight(observation)
+        if observation.source == "ray" and self.app.workspace is not None:
+            self.app.workspace.use_nodes(nodes_of(observation))
 
     def _first_sight(self, observation: Observation) -> None:
         """The first picture of a cluster without a file."""
@@ -370,10 +370,10 @@ class _Subscriber:
         self._app = app
         self._source = source
 
-    def updated(self, update: Update) -> None:
+    def updated(self, observation: Observation) -> None:
         if (main := self._app.main) is not None:
-            main.feed.prepare(main.workspace.session, update.observation)
-        self._app.post_message(self._app.Observed(update, self._source))
+            main.feed.prepare(main.workspace.session, observation)
+        self._app.post_message(self._app.Observed(observation, self._source))
 
     def status_changed(self, status: Status) -> None:
         self._app.post_message(self._app.LinkChanged(status, self._source))
