@@ -199,6 +199,7 @@ def _as_started(job: JobSummary, observation: Observation) -> str:
     from placetui.frameworks.picture import topology_entry
     from placetui.frameworks.registry import framework
     from placetui.observe.drift import drift
+    from placetui.observe.settled import SettledPlan
 
     try:
         said = framework(job.framework).configuration(RayJobSeen(job.ray_job, job.entrypoint), {})
@@ -210,7 +211,8 @@ def _as_started(job: JobSummary, observation: Observation) -> str:
     except (ValueError, EditRefused):
         return ""
     plan = plan_document(draft.document, PlanRequest(nodes, "ray"))
-    fits = plan.components and not any(one.blocking for one in plan.problems) and not drift(plan, observation)
+    settled = SettledPlan(plan).update(observation)
+    fits = plan.components and not any(one.blocking for one in plan.problems) and not drift(settled, observation)
     return draft.document.text if fits else ""
 
 

@@ -17,6 +17,7 @@ from placetui.observe.attribution import Attribution
 from placetui.observe.drift import drift
 from placetui.observe.following import PlanOutline, follow, summary
 from placetui.observe.model import Observation, ProcessSample
+from placetui.observe.settled import SettledPlan
 from placetui.placement.config.reader import Reader
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Problems
@@ -26,7 +27,10 @@ from placetui.runtime.watch.samplers import GpuOrder
 from placetui.runtime.watch.view import ClusterView, Followed, Seen
 from placetui.tui.session import nodes_of, saved_text
 from tests.frameworks.live_recordings import recorded, rlinf_facts, rlinf_plan, slime_facts, slime_plan
+from tests.frameworks.verl.test_verl_identify import facts_of as verl_facts
+from tests.frameworks.verl.test_verl_identify import plan_of as verl_plan
 
+VERL = recorded("verl_live")["runs"]
 RLINF = {run["id"]: run for run in recorded("rlinf_live")["runs"]}
 SLIME = {run["id"]: run for run in recorded("slime_live")["runs"]}
 
@@ -184,6 +188,25 @@ def test_a_saved_slime_job_shows_no_drift_on_the_same_cluster(name: str, known: 
     assert {part: len(states) for part, states in again.ranks.items()} == {
         part: one.world_size for part, one in plan.components.items()
     }
+
+
+@pytest.mark.parametrize("swapped", [False, True], ids=["as expected", "Ray chose the other node"])
+def test_a_saved_verl_job_is_its_own_file(swapped: bool) -> None:
+    (run,) = [run for run in VERL if run["id"] == "v1_separate_async_with_transfer_queue"]
+    facts = verl_facts(run)
+    if swapped:
+        other = {"node0": "node1", "node1": "node0"}
+        groups = [
+            replace(one, bundles=tuple(replace(bundle, node=other[bundle.node]) for bundle in one.bundles))
+            for one in facts.groups
+        ]
+        actors = [replace(one, node=other.get(one.node, "")) for one in facts.actors]
+        facts = replace(facts, actors=actors, groups=groups)
+    command = f"python3 -m verl.trainer.main_ppo {' '.join(run['command_overrides'])}"
+    facts = replace(facts, jobs=[RayJobSeen("01000000", command, started=1.0)])
+    plan, again = saved_and_opened(facts, {"01000000": verl_plan(run)})
+    assert (plan.framework, again.job) == ("verl", "01000000")
+    assert drift(SettledPlan(plan).update(again), again) == ()
 
 
 def test_a_saved_slime_job_on_reordered_gpus_shows_no_drift() -> None:
