@@ -21,6 +21,7 @@ from placetui.grid.inspector import Inspection, environment_lines, inspect, prob
 from placetui.grid.look.glyphs import glyphs
 from placetui.grid.look.style import FAINT, MUTED, NAME
 from placetui.grid.panels.jobs import jobs_of
+from placetui.grid.panels.problems import DEADLY
 from placetui.grid.tables.rows import TableName
 from placetui.observe.model import Observation
 from placetui.placement.edits import Refusal
@@ -355,7 +356,8 @@ class MainScreen(Screen[None]):
             return f"LAUNCH {self.launching}", palette.rich_style(Style("text", bold=True, ground="white"))
         if self.view in ("file", "text") and session.problems:
             errors = palette.rich_style(Style("error", bold=True, ground="error"))
-            return f"{max(0, self._problem) + 1}/{len(session.problems)} {glyphs(self._ascii).states['dead']}", errors
+            number = min(max(0, self._problem) + 1, len(session.problems))
+            return f"{number}/{len(session.problems)} {glyphs(self._ascii).states['dead']}", errors
         selection = self.selection
         ranks = selection.ranks
         sign = self._trouble_here() if self.pane is self.grid else ""
@@ -617,12 +619,17 @@ class MainScreen(Screen[None]):
             self.post_message(RowChosen(event.value))
 
     async def next_problem(self) -> None:
-        problems = self.picture.session.problems
+        notices = sorted(self.picture.notices, key=lambda one: one.kind not in DEADLY)
+        problems = [*self.picture.session.problems, *notices]
         if not problems:
             self.notify("there are no problems", markup=False)
             return
         self._problem = (self._problem + 1) % len(problems)
-        await self._show_problem(problems[self._problem])
+        problem = problems[self._problem]
+        if isinstance(problem, Problem):
+            await self._show_problem(problem)
+        else:
+            self.post_message(RowChosen(problem))
 
     async def _show_problem(self, problem: Problem) -> None:
         pane = await self.show_file()

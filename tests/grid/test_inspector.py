@@ -378,3 +378,20 @@ def test_a_gpu_with_another_physical_id_says_so(two_nodes: Plan) -> None:
     observation = Observation(0.0, "ray", (NodeSample(0, "node0", devices=(sample,)),))
     found = detailed(two_nodes, Place(0, GPU, 2), locate=locate, width=112, observation=observation)
     assert shown(found).startswith("node0 · GPU 5   H100   device 2 of the plan   share")
+
+
+def test_a_long_rule_is_cut_before_other_columns_go(two_nodes: Plan) -> None:
+    actor = replace(two_nodes.components["actor"], rule=Rule("0-3,4-7,8-11,12-15:" + 6 * "0-3,", ("actor",)))
+    plan = replace(two_nodes, components={**two_nodes.components, "actor": actor})
+    for width, rule in ((100, "actor: 0-3,4-7,8-11,12-15:0-3,0-3"), (70, "actor: 0-3,4-7,")):
+        lines = shown(inspect(plan, Place(0, GPU, 2), locate=locate, width=width))
+        assert rule in lines
+        assert "visible" in lines
+
+
+def test_a_graph_is_as_wide_as_its_half_and_says_how_long_ago_it_begins(two_nodes: Plan) -> None:
+    history, sample = DeviceHistory(), DeviceSample(2, memory_used=3 * GIB, memory_total=4 * GIB, utilization=50)
+    observation = Observation(0.0, "ray", (NodeSample(0, "node0", devices=(DeviceSample(0), DeviceSample(1), sample)),))
+    look = partial(inspect, two_nodes, Place(0, GPU, 2), locate=locate, observation=observation, history=history)
+    assert "1 min ago" in shown(look(width=90, rows=30))
+    assert "49 s ago" in shown(look(width=115, rows=30))

@@ -230,3 +230,12 @@ async def test_a_dead_rank_says_what_can_be_done_and_its_event_says_who_first(de
         seat.main._app_context = lambda: Context("grid", job=True)
         await seat.press("right", "left")
         await seat.sees("▸ R restart rank (read-only: start placetui with --write) · F follow log")
+
+
+async def test_the_next_problem_is_one_of_the_file_or_one_that_is_seen(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        seen = world.simulated(desk.sources[0].plan)
+        desk.sources[0].deliver(world.with_rank(seen, "actor", 9, state="dead", reason="killed"))
+        await seat.sees("actor 9 is dead")
+        await seat.press("exclamation_mark")
+        await seat.until(lambda: seat.cursor == (1, "gpu", 1), "the dead rank")

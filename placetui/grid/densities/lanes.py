@@ -40,13 +40,15 @@ def has_lanes(pen: Pen, nodes: Sequence[Node]) -> bool:
 
 
 def in_one_line(pen: Pen, node: Node, start: int, end: int, overlay: Overlay | None = None) -> list[LaneEntry]:
-    """The entries one after the other; an ellipsis stands for those that do not fit."""
+    """The entries one after the other; the first is cut, and an ellipsis stands for others that do not fit."""
     entries: list[LaneEntry] = []
     x = start
     for place, runs, is_first in _items(pen, node, overlay):
         width = sum(pen.measure(run.text) for run in runs)
         at = x + (1 + is_first if entries else 0)
-        if at + width > end - 2:
+        if at + width > end - 2 and not entries:
+            width = max(0, end - 2 - at)
+        elif at + width > end - 2:
             entries.append(LaneEntry(place, (Run(pen.glyphs.ellipsis, MUTED),), 0, end - 1, 1))
             break
         entries.append(LaneEntry(place, runs, 0, at, width))

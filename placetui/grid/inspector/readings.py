@@ -146,9 +146,14 @@ def _half(flow: Flow, label: str, percent: float | None, figures: Sequence[Run],
 
 def _graphs(flow: Flow, history: DeviceHistory, node: int, device: int, width: int, lines: int) -> Iterator[Line]:
     """Both curves, the newest at the right; higher ones with an axis below."""
-    span = duration(history.length * history.period)
     room = min(METER if lines == 1 else 2 * METER, width - LABEL - (FIGURES if lines == 1 else 0), history.length // 2)
-    graphs = [flow.pen.history(history.series(node, device, metric, last=2 * room), room, lines) for metric in _CURVES]
+    values = [history.series(node, device, metric, last=2 * room) for metric in _CURVES]
+    span = duration(history.length * history.period)
+    if lines > 1 and width - LABEL >= 1.5 * room:  # a column for each value
+        room = min(width - LABEL, history.length)
+        values = [tuple(one for one in series[-room:] for _ in range(2)) for series in values]
+        span = duration(room * history.period)
+    graphs = [flow.pen.history(series, room, lines) for series in values]
     for number, (left, right) in enumerate(zip(*graphs, strict=True)):
         label = Run((span if lines == 1 else "100%" if number == 0 else "").ljust(LABEL), FAINT)
         rest = Run(" " * (width - LABEL - room), TEXT)

@@ -28,7 +28,7 @@ from placetui.placement.wording import GIB, count, duration, share_figure
 METER = 14
 """Columns of what a rank holds of the memory, where there is room."""
 
-WIDEST_RULE = 30
+WIDEST_NAME, WIDEST_RULE, LEAST_RULE = 30, 48, 16
 DROPPED = ("line", "visible", "up", "local", "share", "pid", "GPUs", "rule", "memory", "state")
 """Columns that go where there is little room, the first one first."""
 
@@ -92,6 +92,13 @@ class _ResidentTable:
             for title in titles
         }
         chip = max(len(row.chip.text) for row in rows)
+        over = chip + sum(widths[title] + 2 for title in titles) - flow.width
+        if over > 0 and widths.get("rule", 0) > LEAST_RULE:
+            widths["rule"] = max(LEAST_RULE, widths["rule"] - over)
+            for row in rows:
+                row.cells["rule"] = tuple(
+                    Run(self.pen.cut(run.text, widths["rule"]), run.style) for run in row.cells.get("rule", ())
+                )
         for dropped in DROPPED:
             if chip + sum(widths[title] + 2 for title in titles) <= flow.width or len(titles) == 1:
                 break
@@ -201,7 +208,7 @@ class _ResidentTable:
         words = {"foreign": "not ours", "gone": "gone"}.get(process.kind, process.kind)
         job = f" of job {pen.clean(process.job)}" if process.job else ""
         cells: dict[str, Line] = {
-            "rank": (Run(pen.cut(pen.clean(name), WIDEST_RULE) + job, TEXT),),
+            "rank": (Run(pen.cut(pen.clean(name), WIDEST_NAME) + job, TEXT),),
             "state": (Run(f"{pen.glyphs.states['stale']} {words}" if foreign else words, style),),
             "memory": self._held(process.memory, style),
             "pid": (Run(str(process.pid), MUTED),),

@@ -52,6 +52,7 @@ def _brief(pen: Pen, event: Event, brief: str, room: int) -> str:
         label = pen.marks[event.component].label(event.rank)
         for name in (f"{event.component}:{event.rank} ", f"{event.component} {event.rank} "):
             brief = brief.replace(pen.clean(name), f"{label} ", 1)
+    brief = brief.replace(" is restarting", " restarts")
     head, _, rest = brief.partition(": ")
     shorter = [rest if event.kind.startswith("job") else head, head.partition(", ")[0]]
     if event.node is not None and event.device is not None:
