@@ -18,10 +18,9 @@ By kind, what the one who does it understands; `address` (`auto`, `local`, `HOST
 | `pending` | what waits for resources, and why | | as `placetui pending --json` |
 | `versions` | Ray here and on the cluster, for `placetui doctor` | | `ray`, `cluster`, `problem`, `hint`, `notice` |
 
-`job` gives for each rank its state (`observe.model.RankState`) and its `ip`, `gpu_ids`, `share` and `actor_id`; for
-each node also whether it is `alive`. `call` takes `args`, a list or a mapping of names, and waits `patience` seconds
-(60); a `result` has `component`, `rank` and `value`, or `error` and `traceback`. Keys of `results` and `failed` are
-ranks as text, in order.
+`job` gives for each rank its state (`observe.model.RankState`) and its `actor_id`. `call` takes `args`, a list or a
+mapping of names, and waits `patience` seconds (60); a `result` has `component`, `rank` and `value`, or `error` and
+`traceback`. Keys of `results` and `failed` are ranks as text, in order.
 
 `logs` takes one `rank`, some `ranks` or none for all, and with `grep` only lines that match it; with `follow` it goes
 with them until they are dead. A step `lines` has the `component`, the `rank`, the `stream` (`out` or `err`) and its new

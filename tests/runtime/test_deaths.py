@@ -107,7 +107,6 @@ def test_a_node_that_is_lost_under_a_job(two_nodes: TestCluster, write: Write) -
             ("alive", None, 0),
             ("dead", LOST, 1),
         ]
-        assert [node["alive"] for node in found["nodes"]] == [True, False]
         # The head does not search for a place again and again: bundles belong to their nodes.
         (gcs,) = two_nodes.processes[0]["gcs_server"]
         used, begun = cpu_seconds(gcs), time.monotonic()

@@ -23,11 +23,10 @@ from placetui.runtime.policy import Policy
 from tests.runtime.fake_head import FakeHead
 
 PLAN = {"schema": 1, "devices": [{"node": 0}] * 1000}
-RANKS = tuple({"component": "actor", "rank": rank, "pid": rank, "actor_id": f"a{rank}"} for rank in range(2))
 
 
 def launched(head: FakeHead, job: str = "job", **more: Any) -> Record:
-    record = Record(job, "/f.yaml", 1.0, groups={"actor": 2}, plan=PLAN, ranks=RANKS, ray_job="01", **more)
+    record = Record(job, "/f.yaml", 1.0, groups={"actor": 2}, plan=PLAN, ray_job="01", **more)
     records.create(head, record)
     records.set_ready(head, record)
     return replace(record, state=READY)
@@ -46,9 +45,8 @@ def test_the_record_that_ps_reads_is_small() -> None:
     assert len(head.values[RECORDS][b"job"]) < 500
     found = records.find(head, "job")
     assert found is not None
-    assert (found.plan, found.ranks) == ({}, ())
-    whole = records.read_details(head, found)
-    assert (whole.plan, whole.ranks) == (PLAN, RANKS)
+    assert found.plan == {}
+    assert records.read_plan(head, found) == PLAN
 
 
 def test_a_record_is_not_forgotten_that_belongs_to_a_new_job_meanwhile() -> None:
@@ -57,9 +55,9 @@ def test_a_record_is_not_forgotten_that_belongs_to_a_new_job_meanwhile() -> None
     records.forget(head, old)
     new = launched(head)
     records.forget(head, old)
-    assert records.find(head, "job") == replace(new, plan={}, ranks=())
+    assert records.find(head, "job") == replace(new, plan={})
     assert stop(head, "job", record=old) == {"actors": 0, "groups": 0}
-    assert records.read_details(head, new).plan == PLAN
+    assert records.read_plan(head, new) == PLAN
     records.forget(head, new)
     assert [store for store in head.values.values() if store] == []
 
@@ -89,10 +87,10 @@ def test_nobody_else_removes_a_record_while_it_is_changed(monkeypatch: pytest.Mo
 def test_two_restarts_at_a_time_are_both_noted() -> None:
     head = FakeHead()
     record = launched(head)
-    before = records.read_details(head, record)
-    for rank in range(2):
-        records.note_restart(head, before, "actor", rank, {"pid": 90 + rank, "actor_id": f"b{rank}"})
-    assert [one["pid"] for one in records.read_details(head, record).ranks] == [90, 91]
+    news = {("actor", rank): {"pid": 90 + rank, "actor_id": f"b{rank}"} for rank in range(2)}
+    for (component, rank), one in news.items():
+        records.note_restart(head, record, component, rank, one)
+    assert records.restarts(head, record) == news
 
 
 def test_a_name_is_taken_once_and_by_whom_repeats_himself() -> None:

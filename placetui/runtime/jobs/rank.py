@@ -52,18 +52,16 @@ def asked_job(body: Mapping[str, Any], work: Work) -> Iterator[tuple[Head, JobSt
 
 
 def describe(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
-    """All about a job: what it was planned as, where it is, and how every rank is."""
+    """All about a job: what it was planned as, on which nodes, and how every rank is."""
     with asked_job(body, work) as (head, job):
-        living = {node.id: node.ip for node in head.nodes()}
-        record = job.record if job.foreign else records.read_details(head, job.record)
-        placed = {(one["component"], one["rank"]): one for one in record.ranks}
+        ids = {key: actor.id for key, actor in job.actors.items()}
         return {
             "address": head.address,
             "job": job.to_dict(),
-            "plan": record.plan,
+            "plan": {} if job.foreign else records.read_plan(head, job.record),
             **_configuration(job),
-            "nodes": [{**node, "alive": node.get("node_id") in living} for node in record.nodes],
-            "ranks": [_describe(one, job, placed.get((one.component, one.rank), {}), living) for one in job.ranks],
+            "nodes": list(job.record.nodes),
+            "ranks": [{**asdict(one), "actor_id": ids.get((one.component, one.rank))} for one in job.ranks],
         }
 
 
@@ -74,23 +72,6 @@ def _configuration(job: JobStatus) -> dict[str, Any]:
         return {}
     overrides = [[list(path), value] for path, value in file.overrides]
     return {"configuration": {"file": file.document.source, "text": file.document.text, "overrides": overrides}}
-
-
-def _describe(one: RankState, job: JobStatus, placed: Mapping[str, Any], ips: Mapping[str, str]) -> dict[str, Any]:
-    """The state of a rank, and where it was put; `ips` by node id."""
-    actor = job.actors.get((one.component, one.rank))
-    if job.foreign and (seen := job.foreign.by_rank.get((one.component, one.rank))):
-        share = job.foreign.actors[seen.actor].share
-        placed = {"node": ips.get(actor.node) if actor else None, "share": share}
-        placed |= {"gpu_ids": [str(device) for device in seen.devices], "node_rank": seen.node_rank}
-    return {
-        **asdict(one),
-        "node": one.node if one.node is not None else placed.get("node_rank"),
-        "ip": placed.get("node"),
-        "gpu_ids": placed.get("gpu_ids"),
-        "share": placed.get("share"),
-        "actor_id": actor.id if actor else placed.get("actor_id"),
-    }
 
 
 def check_ready(job: JobStatus, what: str) -> None:

@@ -1,7 +1,7 @@
 """What is stored about a job in the cluster, and how it is found again.
 
 The record of a job is small and holds its name. What only few ask for lies beside it, under the job's own id: the plan,
-where every rank was put, and the ranks that were restarted since, each under its own key.
+and the ranks that were restarted, each under its own key.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 RECORDS = NAMESPACE.encode()
 DETAILS = b"placetui-details"
-"""Of the key-value store: plan, places and restarts, by `JOB/UID/…`."""
+"""Of the key-value store: plan and restarts, by `JOB/UID/…`."""
 
 LOCKS = b"placetui-locks"
 SPECS = SPEC_NAMESPACE.encode()
@@ -36,8 +36,6 @@ STOPPING = "stopping"
 
 LOCK_SECONDS = 30.0
 """After which a lock counts as left behind by a process that died."""
-
-_APART = ("plan", "ranks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +61,11 @@ class Record:
     ray_job: str = ""
     """Ray's number of the driver that launched it."""
 
-    ranks: tuple[Mapping[str, Any], ...] = ()
-    """Where every rank is, once it is ready; `read_details` fills it in."""
-
     plan: Mapping[str, Any] = field(default_factory=dict)
-    """The plan as `show --format json` prints it; `read_details` fills it in."""
+    """As `show --format json` prints it; stored apart, see `read_plan`."""
 
     def encode(self) -> bytes:
-        names = [name for name in self.__dataclass_fields__ if name not in _APART]
+        names = [name for name in self.__dataclass_fields__ if name != "plan"]
         return json.dumps({name: getattr(self, name) for name in names}, default=dict).encode()
 
     @classmethod
@@ -79,7 +74,7 @@ class Record:
         value = json.loads(data)
         if not isinstance(value, dict) or not isinstance(value.get("job"), str):
             raise ValueError("not a job record")
-        groups, rows = value.get("groups", {}), [*value.get("nodes", ()), *value.get("ranks", ())]
+        groups, rows = value.get("groups", {}), value.get("nodes", ())
         if not all(type(size) is int for size in groups.values()) or not all(isinstance(row, dict) for row in rows):
             raise ValueError("a job record of another version")
         known = {name: value[name] for name in cls.__dataclass_fields__ if name in value}
@@ -118,8 +113,7 @@ def taken(job: str, other: Record | None) -> NotPossible:
 
 
 def set_ready(head: Head, record: Record) -> None:
-    """Store that a job is complete, and where its ranks are; an error if it was stopped in the meantime."""
-    head.put(DETAILS, record.key("ranks"), json.dumps(record.ranks, default=dict).encode(), overwrite=True)
+    """Store that a job is complete; an error if it was stopped in the meantime."""
     with _locked(head, record):
         current = find(head, record.job)
         if current is None or current.uid != record.uid or current.state == STOPPING:
@@ -155,15 +149,9 @@ def restarts(head: Head, record: Record) -> dict[tuple[str, int], Mapping[str, A
     return found
 
 
-def read_details(head: Head, record: Record) -> Record:
-    """The record with the plan and the places of its ranks."""
-    plan, ranks = (head.get(DETAILS, record.key(name)) for name in _APART)
-    news = restarts(head, record)
-    return replace(
-        record,
-        plan=json.loads(plan or b"{}"),
-        ranks=tuple({**one, **news.get((one["component"], one["rank"]), {})} for one in json.loads(ranks or b"[]")),
-    )
+def read_plan(head: Head, record: Record) -> dict[str, Any]:
+    """The plan that a job was launched with; empty if nobody stored it."""
+    return dict(json.loads(head.get(DETAILS, record.key("plan")) or b"{}"))
 
 
 def find(head: Head, job: str) -> Record | None:

@@ -261,7 +261,7 @@ class _Up:
             working_dir=self._request.working_dir,
         ).run()
         self._work.check()
-        records.set_ready(self._head, replace(record, ranks=tuple(ranks)))
+        records.set_ready(self._head, record)
         self._say("ready", job=record.job, ranks=ranks)
 
     def _reserve(self, deadline: Deadline) -> tuple[Any, Order]:
