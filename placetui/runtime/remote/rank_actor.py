@@ -102,15 +102,8 @@ class RankActor:
         return str(self._spec["environment"]["WORKER_NAME"])
 
     def begin(self) -> dict[str, Any]:
-        """Where this rank is; answered before the user's code has run."""
-        return {
-            "pid": os.getpid(),
-            "host": socket.gethostname(),
-            "address": node_address(),
-            "gpu_ids": gpu_ids(),
-            "master_addr": self._spec["master_addr"],
-            "master_port": self._spec["master_port"],
-        }
+        """Its process, and where rank 0 is reached; answered before the user's code has run."""
+        return {"pid": os.getpid(), **{name: self._spec[name] for name in ("master_addr", "master_port")}}
 
     def find_ports(self, sizes: Sequence[int]) -> list[int]:
         """First ports of free blocks of these sizes on this node, none overlapping."""
