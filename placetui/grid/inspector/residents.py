@@ -92,17 +92,17 @@ class _ResidentTable:
             for title in titles
         }
         chip = max(len(row.chip.text) for row in rows)
-        over = chip + sum(widths[title] + 2 for title in titles) - flow.width
-        if over > 0 and widths.get("rule", 0) > LEAST_RULE:
-            widths["rule"] = max(LEAST_RULE, widths["rule"] - over)
-            for row in rows:
-                row.cells["rule"] = tuple(
-                    Run(self.pen.cut(run.text, widths["rule"]), run.style) for run in row.cells.get("rule", ())
-                )
+        rule, widths["rule"] = widths.get("rule", 0), min(LEAST_RULE, widths.get("rule", 0))
         for dropped in DROPPED:
             if chip + sum(widths[title] + 2 for title in titles) <= flow.width or len(titles) == 1:
                 break
             titles = [title for title in titles if title != dropped]
+        if "rule" in titles:
+            left = flow.width - chip - sum(widths[title] + 2 for title in titles)
+            widths["rule"] = min(rule, widths["rule"] + max(0, left))
+            for row in rows:
+                cell = row.cells.get("rule", ())
+                row.cells["rule"] = tuple(Run(self.pen.cut(run.text, widths["rule"]), run.style) for run in cell)
         titled = LineBuilder()
         places: dict[str, int] = {}
         """Where the cells of a column begin; where those end that are aligned to the right."""
