@@ -165,7 +165,7 @@ def pictures() -> dict[str, str]:
         "dashboard.svg": screen("collocated.yaml", ("right", "down")),
         "large.svg": screen("collocated.yaml", ("right",), size=(200, 60)),
         "heat.svg": screen("large.yaml", (), live=False),
-        "what-if.svg": screen("collocated.yaml", ("w", "tab", "tab", "down", "down"), live=False, size=(140, 40)),
+        "what-if.svg": screen("collocated.yaml", ("w", "down", "down"), live=False, size=(140, 40)),
         "edit-rule.svg": screen("disaggregated.yaml", ("c", "c", "e"), live=False),
         "light.svg": screen("collocated.yaml", ("right",), theme="placetui-light"),
         "stride.svg": grid("model-parallel-stride.yaml"),

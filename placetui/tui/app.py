@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.filter import LineFilter, NoColor
@@ -218,6 +218,13 @@ class Dashboard(App[int]):
         write = operations is None or not operations.refusal
         return replace(main.context, job=self.cluster.has_jobs, write=write)
 
+    async def on_key(self, event: events.Key) -> None:
+        """A field keeps what is typed into it. What gets here was typed while the field opened: it is meant for it."""
+        field = self.focused
+        if field is not None and field.check_consume_key(event.key, event.character):
+            event.prevent_default()
+            await field._on_key(event)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Actions that do not apply to the current view are hidden."""
         if action == "act":
@@ -252,7 +259,7 @@ class Dashboard(App[int]):
         for action in ACTIONS:
             if action.palette and availability(action, context) is not False:
                 keys = " ".join(key_names(action, self.options.keys, self.options.ascii))
-                title = f"{action.label_in(context.view)} ({keys})"
+                title = f"{action.label_in(context.view).capitalize()} ({keys})"
                 yield SystemCommand(title, action.help, lambda name=action.id: self.run_action(f"app.act({name!r})"))
         for command in super().get_system_commands(screen):
             if command.title in ("Theme", "Screenshot"):

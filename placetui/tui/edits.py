@@ -100,14 +100,16 @@ class Edits:
 
     async def _subject(self, title: str) -> str | None:
         """The component that is meant: the highlighted one, the only one here, or the one that is chosen."""
+        meant = self._meant()
+        return meant[0] if len(meant) == 1 else await self._choose_component(title, meant)
+
+    def _meant(self) -> list[str]:
+        """The highlighted component, the one of the last edit here, all that are here, or all there are."""
         components = self._workspace.session.plan.components
         if self._grid.look.component is not None:
-            return self._grid.look.component
+            return [self._grid.look.component]
         where, name = self._last
-        if where == self._grid.cursor and name in components:
-            return name
-        here = self._here() or list(components)
-        return here[0] if len(here) == 1 else await self._choose_component(title, here)
+        return [name] if where == self._grid.cursor and name in components else self._here() or list(components)
 
     # On the selected devices
 
@@ -194,17 +196,14 @@ class Edits:
         index = next(iter(placement.devices), 0)
         self._grid.go_to(Place(placement.cluster_node_rank, plan.kind_of(placement), index))
 
-    @flow
     async def edit_rule(self) -> None:
-        name = await self._subject("Edit the rule of")
-        if name is None:
-            return
-        framework = framework_of(self._workspace.session.plan)
+        """Open the rule of the first component that is meant; tab goes on to the next."""
+        framework, meant = framework_of(self._workspace.session.plan), self._meant()
         if framework.rules_at is None:
             hint = f"press E and edit `{framework.sections[0]}:`"
             self._workspace.refuse(Refusal(f"{framework.title} files have no rules", hint))
-        else:
-            await self._write_rule(name)
+        elif meant:
+            await self._write_rule(meant[0])
 
     # Everything else
 

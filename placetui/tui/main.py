@@ -19,7 +19,7 @@ from placetui.grid import Drawing, Line, Place, Run, Style, caption, clean
 from placetui.grid.heat_panels import HeatPanels
 from placetui.grid.inspector import Inspection, environment_lines, inspect, problem_lines
 from placetui.grid.look.glyphs import glyphs
-from placetui.grid.look.style import FAINT, MUTED, NAME
+from placetui.grid.look.style import ERROR, FAINT, MUTED, NAME, WARNING
 from placetui.grid.panels.jobs import jobs_of
 from placetui.grid.panels.problems import DEADLY
 from placetui.grid.tables.rows import TableName
@@ -27,7 +27,7 @@ from placetui.observe.model import Observation
 from placetui.placement.edits import Refusal
 from placetui.placement.plan import GPU, Plan
 from placetui.placement.problems import Problem
-from placetui.placement.wording import count
+from placetui.placement.wording import count, plain
 from placetui.tui.actions import BY_ID, READ_ONLY, TABLES, Context, View, key_names, why_not
 from placetui.tui.cluster.launch import Launch
 from placetui.tui.live import LiveFeed, LivePicture
@@ -49,7 +49,7 @@ from placetui.tui.panes.grid import GridLook, GridPane
 from placetui.tui.selection import Selection, place_of_row, ranks_at
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.content import content_of, text_of_lines
-from placetui.tui.widgets.key_bar import Chip, KeyBar, KeyHint
+from placetui.tui.widgets.key_bar import Chip, KeyBar, pressed
 from placetui.tui.widgets.panel import ListPanel, Panel, name_border, title_of
 from placetui.tui.widgets.side import ComponentsPanel, EventsPanel, HeatPanel, JobsPanel, ProblemsPanel
 from placetui.tui.widgets.status_bar import StatusBar, TopLine
@@ -63,6 +63,11 @@ if TYPE_CHECKING:
 
 LONGEST_COPY = 70_000
 """Characters that terminals take as one OSC 52 sequence."""
+
+RULE_KEYS = (("enter", "apply"), ("tab", "next rule"), ("ctrl+s", "save"), ("escape", "cancel"))
+"""Keys while a rule is edited."""
+
+FIND_KEYS = (("enter", "go"), ("escape", "cancel"))
 
 ROOM_FOR_BOTH = 110
 """Columns from which the grid stays beside the text that is edited."""
@@ -340,9 +345,10 @@ class MainScreen(Screen[None]):
     def _write_keys(self) -> None:
         bar = self.query_one(KeyBar)
         bar.context = self._app_context()
-        drafting = self.workspace.drafting
-        bar.hints = [KeyHint("enter", "apply"), KeyHint("escape", "cancel"), KeyHint("?", "keys")] if drafting else None
-        bar.chip = Chip(*self._chip(drafting))
+        drafting, finding = self.workspace.drafting, self.focused is not None and self.focused.id == "find"
+        keys = RULE_KEYS if drafting else FIND_KEYS if finding else ()
+        bar.hints = [pressed(key, label) for key, label in keys] or None
+        bar.chip = Chip("FIND" if self.table is None else "FILTER") if finding else Chip(*self._chip(drafting))
 
     def _chip(self, drafting: str) -> tuple[str, RichStyle]:
         """What the keys of the bottom line are about."""
@@ -404,6 +410,8 @@ class MainScreen(Screen[None]):
         session, selection, title = self.picture.session, self.selection, title_of("Problem")
         if isinstance(selection.row, Problem):
             lines = self._problem_lines([selection.row], width)
+            lines += self._other_problems(selection.row)
+            title = title_of("Problem", self._number_of(selection.row), f"line {selection.row.line}", trouble=True)
         elif not session.plan.nodes:
             lines = self._problem_lines(session.problems[:1], width)
         else:
@@ -438,6 +446,23 @@ class MainScreen(Screen[None]):
     def _problem_lines(self, problems: list[Problem] | tuple[Problem, ...], width: int) -> list[Line]:
         plan = self.picture.plan
         return [line for one in problems for line in problem_lines(plan, one, width, ascii=self._ascii)]
+
+    def _number_of(self, problem: Problem) -> str:
+        problems = self.picture.session.problems
+        return f"{problems.index(problem) + 1} of {len(problems)}" if problem in problems else ""
+
+    def _other_problems(self, problem: Problem) -> list[Line]:
+        """The others, one line each, below the one that is looked at."""
+        others = [one for one in self.picture.session.problems if one is not problem]
+        wide = max((len(one.rule) for one in others), default=0) + 2
+        return [()] * bool(others) + [
+            (
+                Run(f"{f'line {one.line}' if one.line else '':<10}", MUTED),
+                Run(one.rule.ljust(wide), WARNING if one.severity == "warning" else ERROR),
+                Run(clean(plain(one.message), self._ascii), MUTED),
+            )
+            for one in others
+        ]
 
     def _row_lines(self, selection: Selection, width: int) -> list[Line]:
         """All that the row of a table says, which stands before what is known of its place."""
@@ -486,8 +511,7 @@ class MainScreen(Screen[None]):
         for component, rank in () if foreign else ranks_at(plan, place):
             heading = (Run(f"environment of {component} rank {rank}", Style("text", bold=True)),)
             lines += [(), heading, *environment_lines(plan, component, rank, width, ascii=self._ascii)]
-        name = plan.nodes[place.node].name if plan.nodes else ""
-        self.app.push_screen(DetailsScreen(name, text_of_lines(lines, self.palette)))
+        self.app.push_screen(DetailsScreen("Details", text_of_lines(lines, self.palette)))
 
     # Views
 
@@ -675,13 +699,15 @@ class MainScreen(Screen[None]):
             bar.display = False
             self.notify(f"{clean(component, self._ascii)} is no longer in the file", markup=False)
         else:
-            bar.edit(component, rule)
+            ranks = count(self.workspace.session.plan.components[component].world_size, "rank")
+            bar.edit(clean(component, self._ascii), rule, ranks)
+            self._write_keys()
 
     def _close_rule(self) -> None:
         for bar in self.query("#rule-bar"):
             if bar.display:
                 bar.display = False
-                self.grid.focus()
+                self.set_focus(self.grid)
 
     @on(RuleTyped)
     def _rule_typed(self, event: RuleTyped) -> None:
@@ -692,16 +718,20 @@ class MainScreen(Screen[None]):
             return
         bar, result = self.query_one(RuleBar), self.workspace.draft_rule(event.text)
         if isinstance(result, Refusal):
-            bar.say(clean(result.reason, self._ascii), wrong=True)
+            bar.say(clean(f"{result.reason}: {result.hint}" if result.hint else result.reason, self._ascii), wrong=True)
         else:
             bar.say(count(result.plan.components[component].world_size, "rank"))
 
     @on(RuleDone)
-    def _rule_done(self) -> None:
-        if self.workspace.drafting and (refusal := self.workspace.rejected_rule()):
+    async def _rule_done(self, event: RuleDone) -> None:
+        component = self.workspace.drafting
+        if component and (refusal := self.workspace.rejected_rule()):
             self.workspace.refuse(refusal)
-        elif self.workspace.drafting:
+        elif component:
             self.workspace.finish_rule()
+            names = list(self.workspace.session.plan.components)
+            if event.steps and component in names:
+                await self._write_rule(names[(names.index(component) + event.steps) % len(names)])
 
     @on(RuleCancelled)
     def _rule_cancelled(self) -> None:

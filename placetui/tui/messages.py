@@ -59,8 +59,12 @@ class RuleTyped(Message):
         return isinstance(message, RuleTyped)
 
 
+@dataclass
 class RuleDone(Message):
     """The user applies the rule."""
+
+    steps: int = 0
+    """By how many components to go on, to edit that rule next."""
 
 
 class RuleCancelled(Message):

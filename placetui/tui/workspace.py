@@ -352,7 +352,7 @@ class Workspace:
         ]
         question = "There is unsaved work on this file from an earlier run."
         if self.editor.moved_on(lost):
-            question += " The file has changed since: saving will ask what to do."
+            question += "\nThe file has changed since: saving will ask what to do."
         answer = await self.app.push_screen_wait(ChooseScreen("Unsaved work", answers, question))
         if answer == "restore":
             self.settle()

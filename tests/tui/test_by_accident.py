@@ -208,7 +208,7 @@ async def test_a_component_moves_to_the_selected_devices_and_nowhere_else(desk: 
 
 async def test_what_if_shows_who_moves(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
-        await seat.press("w", "tab", "tab", "down")
+        await seat.press("w", "down")
         await seat.sees("collocated")
         await seat.until(lambda: "actor" in str(seat.app.screen.query_one("#verdict").render()), "the moves")
         await seat.press("enter")

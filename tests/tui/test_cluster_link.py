@@ -92,8 +92,7 @@ async def test_the_nodes_of_the_cluster_take_the_place_of_assumed_ones(desk: Des
 
 async def test_the_nodes_of_the_cluster_wait_for_a_rule_that_is_being_written(desk: Desk) -> None:
     async with clustered(desk) as (seat, opened):
-        await seat.press("e")
-        await seat.press("backspace")
+        await seat.press("e", "end", "backspace")
         await seat.write("3:")
         opened[0].deliver(seen())
         await seat.until(lambda: seat.observation is not None, "the live picture")

@@ -94,3 +94,24 @@ def test_every_dialog_is_one() -> None:
     ]
     assert len(found) > 10
     assert [one for one in found if not issubclass(one, Dialog)] == []
+
+
+async def test_a_click_on_a_key_of_a_dialog_presses_it(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        await seat.press("question_mark")
+        await seat.sees("KEYS")
+        line = seat.lines[-1]
+        await seat.pilot.click(offset=(line.index("escape") + 1, len(seat.lines) - 1))
+        await seat.until(lambda: seat.shows(MainScreen), "closed by the mouse")
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)], ids=["120x36", "80x24"])
+async def test_notices_leave_the_keys_readable(desk: Desk, size: tuple[int, int]) -> None:
+    async with desk.open("collocated", size) as seat:
+        keys = seat.lines[-1]
+        await seat.press("u")
+        await seat.sees("nothing to undo")
+        assert seat.lines[-1] == keys
+        await seat.press("d")
+        await seat.until(lambda: "Details" in seat.text)
+        assert "Details" not in seat.lines[0], "the notice stands above the dialog"

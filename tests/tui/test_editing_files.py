@@ -341,7 +341,6 @@ async def test_forgotten_changes_are_off_the_screen_too_when_the_user_stays(desk
     path = desk.write(PLAN)
     async with desk.open(path, write=True) as seat:
         await seat.press("e")
-        await seat.press(*["backspace"] * 3)
         await seat.write("0-6:0-13")
         await seat.press("enter")
         await edits(seat, 1)
@@ -365,7 +364,7 @@ async def test_a_new_file_from_nothing(desk: Desk) -> None:
         await shows(seat, NewFileScreen, "New file", "collocated", "disaggregated")
         seat.app.screen.query_one("#nodes", Input).value = "2"
         seat.app.screen.query_one("#gpus", Input).value = "4"
-        await seat.press("tab", "tab", "tab", "tab", "tab", "down", "enter")
+        await seat.press("tab", "right", "enter")
         await seat.until(lambda: seat.app.main is not None and seat.grid.drawing is not None)
         await seat.sees("node1", "edited", "writable")
         assert not path.exists()

@@ -148,8 +148,8 @@ async def test_devices_that_are_gone_are_no_longer_selected(desk: Desk) -> None:
 
 async def test_a_component_can_leave_the_file_while_it_is_chosen(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
-        await seat.press("end", "e")
-        await seat.sees("Edit the rule of")
+        await seat.press("end", "m")
+        await seat.sees("Which component?")
         seat.main.workspace.show(seat.session.with_text(text(seat).replace("    rollout: 8-11\n", "")))
         await choose(seat, "r")
         await seat.sees("rollout is no longer in the file")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from textual.widgets import Input, OptionList
+from textual.widgets import Input
 
 from placetui.document import PlanRequest
 from placetui.frameworks.new_job import ADVICE
@@ -17,6 +17,7 @@ from placetui.tui.app import Choice
 from placetui.tui.dialogs.picker import PickerScreen
 from placetui.tui.dialogs.what_if import WhatIfScreen
 from placetui.tui.session import Session
+from placetui.tui.widgets.choices import Choices
 from placetui.tui.widgets.rule_bar import RuleBar
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ async def test_what_is_wrong_with_an_unsaved_text_is_still_said_after_a_reload(d
 async def test_the_file_waits_for_a_rule_that_is_being_written(desk: Desk) -> None:
     file = desk.write(PLAN)
     async with desk.open(file) as seat:
-        await seat.press("e")
+        await seat.press("e", "end")
         await seat.write(":")
         file.write_text(MORE)
         seat.main.workspace.file_changed()
@@ -148,8 +149,7 @@ async def test_a_plan_waits_for_a_rule_that_is_being_written(desk: Desk, way: st
             return late
 
         seat.main.workspace.plan(plan)
-        await seat.press("e")
-        await seat.press("backspace")
+        await seat.press("e", "end", "backspace")
         await seat.write("5")
         go_on.set()
         await seat.pilot.pause(0.05)
@@ -210,9 +210,8 @@ async def try_out(seat: Seat, *, nodes: int | None = None, gpus: int | None = No
         if number is not None:
             screen.query_one(f"#{name}", Input).value = str(number)
     for name, choice in chosen.items():
-        listing = screen.query_one(f"#{name}", OptionList)
-        wanted = [listing.get_option_at_index(index).prompt for index in range(listing.option_count)].index(choice)
-        listing.highlighted = wanted
+        choices = screen.query_one(f"#{name}", Choices)
+        choices.chosen = choices.values.index(choice)
     await seat.pilot.pause()
     before = seat.session
     await seat.press("enter")
@@ -235,7 +234,7 @@ async def test_a_layout_is_tried_and_advice_given(desk: Desk, layout: str) -> No
 
 async def test_advice_is_read_while_choosing(desk: Desk) -> None:
     async with desk.open("collocated") as seat:
-        await seat.press("w", "tab", "tab", "down")
+        await seat.press("w", "down")
         await seat.sees("Choose collocated if you have few GPUs")
         await seat.misses("Disaggregate when")
         await seat.press("down")

@@ -84,7 +84,7 @@ async def test_dialogs(desk: Desk, snapshots: Snapshots, key: str, name: str) ->
 
 async def test_what_if_marks_the_ranks_that_move(desk: Desk, snapshots: Snapshots) -> None:
     async with desk.open("collocated", (140, 40)) as seat:
-        await seat.press("w", "tab", "tab", "down", "down")
+        await seat.press("w", "down", "down")
         await seat.sees("R0 →8", "R0 ←0", "16 stay")
         snapshots.same("what-if", await seat.svg())
 

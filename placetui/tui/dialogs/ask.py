@@ -13,16 +13,16 @@ from placetui.tui.widgets.field import TextField
 class AskScreen(Dialog[str | None]):
     """One question, one line; None if the user cancels."""
 
-    CHIP = "ANSWER"
     KEYS = (("enter", "continue"), ("escape", "cancel"))
 
     def __init__(self, title: str, question: str, value: str = "") -> None:
         super().__init__(title)
+        self.CHIP = title.upper()
         self._question = question
         self._value = value
 
     def compose(self) -> ComposeResult:
-        with self.box():
+        with self.box(classes="-small"):
             yield Static(Content(self._question))
             yield TextField(self._value, compact=True)
 
@@ -42,7 +42,7 @@ class ConfirmScreen(Dialog[bool]):
         self._word = word
 
     def compose(self) -> ComposeResult:
-        with self.box():
+        with self.box(classes="-small"):
             yield Static(Content(self._question))
             yield Static(Content(f"Type {self._word} and press enter to confirm."))
             yield TextField(compact=True)

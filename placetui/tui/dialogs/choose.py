@@ -37,15 +37,20 @@ class Answer:
         """Whether it takes more than a letter, enter or a click."""
         return self.key.startswith("ctrl+")
 
-    @property
-    def line(self) -> Text:
-        """As a list shows it: its key, then what it means."""
+    def line(self, indent: int) -> Text:
+        """As a list shows it: its key in that many columns, then what it means."""
         text = Text(no_wrap=True)
-        text.append(f"{self.key} " if self.guarded else f"{self.key or ' ':<2}", self.style or Style(bold=True))
+        text.append(self.key.ljust(indent), self.style or Style(bold=True))
         text.append(self.label)
         if self.about:
             text.append(f"  {self.about}", Style(dim=True))
         return text
+
+
+def _lines(answers: Sequence[Answer]) -> list[Option]:
+    """Answers, with their keys below each other."""
+    indent = max((len(answer.key) for answer in answers), default=0)
+    return [Option(answer.line(indent + 2 if indent else 0)) for answer in answers]
 
 
 class AnswerList(OptionList):
@@ -58,14 +63,14 @@ class AnswerList(OptionList):
         value: str
 
     def __init__(self, answers: Sequence[Answer] = (), *, shifted: bool = False) -> None:
-        super().__init__(*(Option(answer.line) for answer in answers))
+        super().__init__(*_lines(answers))
         self._answers = list(answers)
         self._shifted = shifted
 
     def show(self, answers: Sequence[Answer]) -> None:
         if list(answers) != self._answers:
             self._answers = list(answers)
-            self.set_options(Option(answer.line) for answer in answers)
+            self.set_options(_lines(answers))
             self.highlighted = 0
 
     def on_key(self, event: events.Key) -> None:
@@ -107,9 +112,7 @@ class ChooseScreen(Dialog[str | None]):
             self.KEYS = (("enter", "choose"), ("shift+letter", shifted), ("escape", "cancel"))
 
     def compose(self) -> ComposeResult:
-        with self.box() as box:
-            if self._shifted:
-                box.border_subtitle = f"enter: choose · shift+letter: {self._shifted} · escape: cancel"
+        with self.box(classes="-small"):
             if self._question:
                 yield Static(Content(self._question))
             yield AnswerList(self._answers, shifted=bool(self._shifted))

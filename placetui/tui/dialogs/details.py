@@ -16,13 +16,13 @@ from placetui.tui.dialogs.dialog import Dialog
 class DetailsScreen(Dialog[None]):
     """Fields, environment and reasons of the processes on a device."""
 
-    CHIP = "DETAILS"
     KEYS = (("↑ ↓", "scroll"), ("escape", "close"))
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,d,enter", "dismiss", "close")]
 
-    def __init__(self, title: str, text: Text) -> None:
+    def __init__(self, title: str, text: Text, chip: str = "DETAILS") -> None:
         super().__init__(title)
+        self.CHIP = chip
         self._text = text
 
     def compose(self) -> ComposeResult:

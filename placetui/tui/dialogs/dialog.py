@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widget import Widget
 
-from placetui.tui.widgets.key_bar import Chip, KeyBar, KeyHint
+from placetui.tui.widgets.key_bar import Chip, KeyBar, pressed
 
 
 class Dialog(ModalScreen[ScreenResultType]):
@@ -45,7 +45,7 @@ class Dialog(ModalScreen[ScreenResultType]):
 
     def on_mount(self) -> None:
         bar = KeyBar({}, self.has_class("-ascii"))
-        bar.hints = tuple(KeyHint(key, label) for key, label in self.KEYS)
+        bar.hints = tuple(pressed(key, label) for key, label in self.KEYS)
         bar.chip = Chip(self.CHIP)
         self.mount(bar)
 

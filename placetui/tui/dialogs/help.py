@@ -102,12 +102,14 @@ def help_table(rebound: Mapping[str, str], ascii: bool, words: str = "", columns
 
 def _column(groups: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> Table:
     """Groups below each other; a sentence that needs several lines stays in its column."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, min_width=10)
-    table.add_column()
+    column = Table.grid()
     for group, rows in groups:
-        table.add_row(Text(group, "bold"))
+        column.add_row(Text(group, "bold"))
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True, min_width=8)
+        table.add_column()
         for keys, sentence in rows:
             table.add_row(Text(f" {keys}", "bold"), Text(sentence, "dim"))
-        table.add_row()
-    return table
+        column.add_row(table)
+        column.add_row()
+    return column

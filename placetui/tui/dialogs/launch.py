@@ -95,14 +95,14 @@ class LaunchScreen(Dialog[str | None]):
             return
         pen, width = self._pen, panel.content_size.width
         steps = launch.steps
-        doing = next((number for number, one in enumerate(steps, 1) if one.progress == "doing"), len(steps))
+        doing = next((number for number, one in enumerate(steps, 1) if one.progress != "done"), len(steps))
         panel.border_title = title_of("Steps", None, f"{doing} of {len(steps)}")
         # While ranks start, they matter; before a decision and after a failure, what is known does.
         starting = launch.confirmed and launch.under_way and not launch.question
         lines = step_lines(pen, steps, width, listed=not starting)
         if launch.confirmed and launch.size:
             lines += [(), rank_bar(pen, launch.alive_by_component, launch.size, width)]
-            lines += waiting_lines(pen, launch.waiting, width, MOST_WAITING)
+            lines += waiting_lines(pen, launch.waiting if launch.under_way else (), width, MOST_WAITING)
         panel.show(lines, GridPalette(self.app.theme_variables, color=not self.app.no_color))
 
     def _possible(self) -> list[Answer]:
@@ -161,7 +161,7 @@ def _lines(launch: Launch, ascii: bool) -> Iterator[Text | Table]:
         yield from _failure(launch, outcome, ascii)
         return
     if launch.under_way and not launch.question and not launch.ready:
-        words = "rolling back" if launch.cancelled else launch.next_words
+        words = launch.ending if launch.cancelled else launch.next_words
         yield Text(f"{doing} {clean(words, ascii)}")
     if launch.question == "moved":
         yield Text()

@@ -24,7 +24,7 @@ class LeavingScreen(Dialog[None]):
         self._since = time.monotonic()
 
     def compose(self) -> ComposeResult:
-        with self.box():
+        with self.box(classes="-small"):
             yield Static(id="leaving-says", markup=False)
 
     def on_mount(self) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
@@ -27,7 +28,12 @@ class PickerScreen(Dialog[str | None]):
     CHIP = "OPEN"
     KEYS = (("enter", "open"), ("↑ ↓", "choose"), ("escape", "cancel"))
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("down", "focus_list", "list", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move('cursor_up')", "up", show=False),
+        Binding("down", "move('cursor_down')", "down", show=False),
+        Binding("pageup", "move('page_up')", "page up", show=False),
+        Binding("pagedown", "move('page_down')", "page down", show=False),
+    ]
 
     def __init__(
         self,
@@ -39,6 +45,7 @@ class PickerScreen(Dialog[str | None]):
     ) -> None:
         super().__init__("placetui" if start else "Open a file", ascii=ascii)
         self._start = start
+        self.set_class(start, "-start")
         self._find_clusters = find_clusters
         """Looks for clusters on this machine, which takes a moment."""
 
@@ -66,6 +73,9 @@ class PickerScreen(Dialog[str | None]):
         return text
 
     def on_mount(self) -> None:
+        if self._start:
+            nothing_below = len(self.app.screen_stack) == 2
+            self.KEYS = (*self.KEYS[:2], ("escape", "quit" if nothing_below else "back"))
         self._fill("")
         if self._find_clusters is not None:
             self._add_clusters(self._find_clusters)
@@ -84,30 +94,37 @@ class PickerScreen(Dialog[str | None]):
             note = "No Ray cluster was found. Pass --address HOST:PORT."
             self.query_one("#banner", Static).update(self._banner(note))
 
+    def _lines(self) -> Iterator[Text]:
+        """The choices in columns; what kind they are stands beside the first of a kind."""
+        files = [choice.path if choice.kind in ("recent", "sample") else "" for choice in self._shown]
+        names = [clean(os.path.basename(file), self._ascii) for file in files]
+        width = max((cell_len(name) for name in names), default=0) + 2
+        kind = ""
+        for choice, name in zip(self._shown, names, strict=True):
+            text = Text(no_wrap=True)
+            text.append(f"{'' if choice.kind == kind else choice.kind:<9}", "dim")
+            kind, about = choice.kind, clean(choice.about, self._ascii).replace("`", "")
+            if not name:
+                text.append(about, "bold")
+            else:
+                where = clean(os.path.dirname(choice.path), self._ascii) if choice.kind == "recent" else ""
+                text.append(name + " " * (width - cell_len(name)), "bold")
+                text.append("  ".join(filter(None, (where, about))), "dim")
+            yield text
+
     def _fill(self, words: str) -> None:
         self._shown = [choice for choice in self._choices if words.lower() in f"{choice.path} {choice.about}".lower()]
         listing = self.query_one(OptionList)
-        listing.set_options(Option(self._line(choice)) for choice in self._shown)
+        listing.set_options(map(Option, self._lines()))
         files = [number for number, choice in enumerate(self._shown) if choice.kind in ("recent", "sample")]
         listing.highlighted = files[0] if files else 0 if self._shown else None
         nothing = words and not self._shown and not os.path.isfile(os.path.expanduser(words))
         says = "No file in the list matches, and none has this path." if nothing else ABOUT
         self.query_one("#picker-says", Static).update(says)
 
-    def _line(self, choice: Choice) -> Text:
-        text = Text(no_wrap=True)
-        if choice.kind in ("new", "demo", "cluster"):
-            return Text.assemble((f"{choice.kind:<8}", "dim"), (clean(choice.about, self._ascii), "bold"), no_wrap=True)
-        text.append(f"{choice.kind:<8}", "dim")
-        text.append(clean(os.path.basename(choice.path), self._ascii), "bold")
-        where = clean(os.path.dirname(choice.path), self._ascii) if choice.kind == "recent" else ""
-        text.append(f"  {where}", "dim")
-        if choice.about:
-            text.append(f"\n        {clean(choice.about, self._ascii)}", "dim")
-        return text
-
-    def action_focus_list(self) -> None:
-        self.query_one(OptionList).focus()
+    def action_move(self, where: str) -> None:
+        """Move in the list while the field keeps the focus."""
+        getattr(self.query_one(OptionList), f"action_{where}")()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._fill(event.value.strip())

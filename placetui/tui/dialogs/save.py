@@ -43,7 +43,8 @@ class SaveScreen(Dialog[bool]):
                 difference_text(self._review.text, self._ascii, colors["success"], colors["error"]), markup=False
             )
             yield Label(self._review.heading, classes="heading", markup=False)
-            yield Static(clean_lines(self._review.moves, self._ascii), markup=False)
+            if self._review.moves:
+                yield Static(clean_lines(self._review.moves, self._ascii), markup=False)
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)

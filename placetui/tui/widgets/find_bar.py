@@ -12,6 +12,7 @@ from textual.widgets import Input, Static
 
 from placetui.tui.messages import FindClosed
 from placetui.tui.widgets.field import TextField
+from placetui.tui.widgets.panel import title_of
 
 
 class Findable(Protocol):
@@ -44,12 +45,13 @@ class FindBar(Horizontal):
     def open(self, pane: Findable) -> None:
         """Begin to find something in a pane."""
         self._pane = pane
+        self.border_title = title_of("Find", None, pane.find_examples)
         self.display = True
         field = self.query_one(Input)
         with self.prevent(Input.Changed):
             field.value = pane.begin_find()
         field.placeholder = pane.find_examples
-        field.focus()
+        self.screen.set_focus(field)  # at once: what is typed next is to be found
         self._say("")
 
     def _say(self, words: str) -> None:

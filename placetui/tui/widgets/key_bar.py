@@ -40,6 +40,11 @@ class KeyHint(NamedTuple):
         return cell_len(self.key) + cell_len(self.label) + 5 if self.key else 3
 
 
+def pressed(key: str, label: str) -> KeyHint:
+    """A key that a click presses."""
+    return KeyHint(key, label, f"app.simulate_key({key!r})")
+
+
 DIVIDER = KeyHint("", "")
 
 
