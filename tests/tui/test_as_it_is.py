@@ -50,7 +50,7 @@ async def test_a_cluster_is_opened_followed_and_kept_as_a_file(desk: Desk, world
     app.animation_level = "none"
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
         seat = world.seat(app, pilot)
-        await seat.sees("waiting for the first values")
+        await seat.sees("looking for the Ray cluster")
         desk.sources[0].say(Status("starting", "ray is asked [really]"))
         await seat.sees("starting: ray is asked [really]")
         desk.sources[0].deliver(seen)
@@ -132,7 +132,7 @@ async def test_a_file_can_be_opened_instead(desk: Desk, world: World) -> None:
     app = Dashboard(None, desk.options(picture=lambda: desk.fake(plan)))
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         seat = world.seat(app, pilot)
-        await seat.sees("waiting for the first values")
+        await seat.sees("looking for the Ray cluster")
         await seat.press("o")
         assert seat.shows(PickerScreen)
 
@@ -176,7 +176,7 @@ async def test_the_first_look_waits_for_the_picker(desk: Desk, world: World) -> 
     app = Dashboard(None, desk.options(picture=lambda: desk.fake(plan)))
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         seat = world.seat(app, pilot)
-        await seat.sees("waiting for the first values")
+        await seat.sees("looking for the Ray cluster")
         await seat.press("o")
         await seat.until(lambda: seat.shows(PickerScreen))
         picker = app.screen

@@ -13,7 +13,7 @@ import placetui
 from placetui.frameworks.demand import BundleDemand, GroupDemand, RayDemand
 from placetui.frameworks.preflight import Note, planned_nodes, preflight
 from placetui.observe.model import Observation
-from placetui.observe.operations import Refusing
+from placetui.observe.operations import Failure, Refusing
 from placetui.placement.topology import Node
 from placetui.tui.actions import READ_ONLY
 from placetui.tui.cluster.launch import Launch
@@ -165,7 +165,7 @@ async def test_it_can_be_cancelled_while_ranks_start(desk: Desk) -> None:
         one.up.reserve()
         one.up.start(one.plan, "starting")
         await one.seat.press("L")
-        await one.seat.sees("actor 0/2", "0 of 4 alive", "back to the grid; it continues")
+        await one.seat.sees("0 of 4 alive", "back to the grid; it continues")
         await one.seat.press("escape")
         assert not one.up.interrupted, "leaving the screen is not cancelling"
         await one.seat.press("L")
@@ -313,7 +313,7 @@ async def test_a_name_that_cannot_be_one_is_asked_for_again(desk: Desk) -> None:
         await seat.until(lambda: seat.shows(AskScreen))
         await seat.write("my job")
         await seat.press("enter")
-        await seat.sees("Letters, digits, dots")
+        await seat.sees("letters, digits, dots")
         await seat.write("other")
         await seat.press("enter")
         await seat.until(lambda: operations.asked("up"))
@@ -441,3 +441,23 @@ def test_the_cluster_has_the_word_about_a_job_that_is_ready() -> None:
     assert ranks(replace(empty, time=empty.time + 60, job="")) == 1
     assert ranks(replace(empty, time=empty.time + 60)) == 0
     assert ranks(empty) == 0
+
+
+def test_a_launch_that_failed_or_asks_shows_no_spinner(desk: Desk) -> None:
+    launch = Launch("job", placetui.load(desk.copy("hybrid")))
+    launch.take({"step": "connect", "address": "a", "ray": "2.60.0", "nodes": 1})
+    assert [one.progress for one in launch.steps[:3]] == ["done", "doing", "todo"]
+    launch.take({"step": "connect", "question": "launch"})
+    assert {one.progress for one in launch.steps[1:]} == {"todo"}
+    launch.finish(Failure("no", "", False, {}))
+    assert [one.progress for one in launch.steps[:3]] == ["done", "failed", "todo"]
+
+
+def test_the_nodes_of_a_launch_have_the_names_that_the_cluster_gives_them(desk: Desk) -> None:
+    """Otherwise each would leave the cluster and join it, as soon as the cluster is seen."""
+    launch = Launch("job", placetui.load(desk.copy("hybrid")))
+    node = {"rank": 0, "node_id": "id", "ip": "10.0.0.1", "host": "gpu-17", "gpus": 8}
+    launch.take({"step": "match", "by": "order", "nodes": [node], "warnings": []})
+    seen = launch.over(None)
+    assert seen is not None
+    assert [(one.name, one.ip, len(one.devices)) for one in seen.nodes] == [("gpu-17", "10.0.0.1", 8)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Literal, NamedTuple, TypeAlias
 
-from placetui.grid.look.style import FAINT, MUTED, NAME, OK, TEXT, WARNING, WHITE, Line, LineBuilder, Run, Style
+from placetui.grid.look.style import ERROR, FAINT, MUTED, NAME, OK, TEXT, WARNING, WHITE, Line, LineBuilder, Run, Style
 from placetui.grid.panels.entries import spread
 from placetui.grid.pen import Pen
 from placetui.observe.model import State
@@ -24,7 +24,10 @@ MOST_LINES = 3
 LEAST_GAP, MOST_GAP = 6, 12
 """Columns between steps: with fewer than these there is no room for words below them; more look torn apart."""
 
-Progress: TypeAlias = Literal["done", "doing", "todo"]
+ROOM_FOR_REASON = 60
+"""Columns from which the reason stands beside who is waited for, not below."""
+
+Progress: TypeAlias = Literal["done", "doing", "failed", "todo"]
 
 
 class LaunchStep(NamedTuple):
@@ -33,6 +36,8 @@ class LaunchStep(NamedTuple):
     name: str
     progress: Progress
     words: str = ""
+    short: str = ""
+    """The words again, for where there is little room."""
 
 
 class WaitedFor(NamedTuple):
@@ -57,7 +62,8 @@ def step_lines(pen: Pen, steps: Sequence[LaunchStep], width: int, *, listed: boo
 
 def _sign(pen: Pen, progress: Progress) -> tuple[str, Style]:
     done, doing, todo = ("+", ">", "o") if pen.ascii else ("✓", pen.glyphs.states["starting"], "○")
-    return {"done": (done, OK), "doing": (doing, WHITE), "todo": (todo, FAINT)}[progress]
+    failed = pen.glyphs.states["dead"]
+    return {"done": (done, OK), "doing": (doing, WHITE), "failed": (failed, ERROR), "todo": (todo, FAINT)}[progress]
 
 
 def _listed(pen: Pen, step: LaunchStep, width: int) -> Iterator[Line]:
@@ -87,7 +93,7 @@ def _track(pen: Pen, steps: Sequence[LaunchStep], width: int) -> list[Line]:
             first.add(f" {pen.glyphs.rest * (gap - 2)} ", OK if step.progress == "done" else Style("track"))
         room = len(step.name) + gap - 1
         if step.words and gap >= LEAST_GAP:
-            second.put(x + 2, pen.cut(pen.clean(step.words), room), MUTED)
+            second.put(x + 2, pen.cut(pen.clean(step.short or step.words), room), MUTED)
         x += len(step.name) + 2 + gap
     return [tuple(one.runs) for one in (first, second) if one.runs]
 
@@ -112,9 +118,10 @@ def rank_bar(pen: Pen, alive: Mapping[str, int], total: int, width: int) -> Line
 
 
 def waiting_lines(pen: Pen, waiting: Sequence[WaitedFor], width: int, most: int) -> Iterator[Line]:
-    """Who is waited for, the longest first; slow ones are highlighted."""
-    ordered = sorted(waiting, key=lambda one: -one.seconds)
-    for one in ordered[:most]:
+    """Who is waited for, the longest first, on at most that many lines; slow ones are highlighted."""
+    ordered, short = sorted(waiting, key=lambda one: -one.seconds), width < ROOM_FOR_REASON
+    shown = most // 2 if short else most
+    for one in ordered[:shown]:
         slow = one.seconds >= SLOW and one.state != "pending"
         mark, ground = pen.marks[one.component], "warning" if slow else None
         sign = pen.glyphs.above if slow else pen.glyphs.states[one.state]
@@ -122,17 +129,19 @@ def waiting_lines(pen: Pen, waiting: Sequence[WaitedFor], width: int, most: int)
             Run(f"{sign} ", WARNING if slow else MUTED),
             Run(mark.letter, pen.letter_style(one.component)),
             Run(f"{mark.separator}{ranges(one.ranks)}", TEXT),
-            Run(f"  {_reason(one)}", MUTED),
         ]
+        reason = Run(f"  {_reason(one)}", MUTED)
         since = [] if one.state == "pending" else [Run(f"{one.seconds:.0f} s", WARNING if slow else MUTED)]
-        yield spread(pen, left, since, width, ground)  # type: ignore[arg-type]
-    if len(ordered) > most:
-        yield (Run(f"and {len(ordered) - most} more", FAINT),)
+        yield spread(pen, left if short else [*left, reason], since, width, ground)  # type: ignore[arg-type]
+        if short:
+            yield spread(pen, [reason], [], width, ground)  # type: ignore[arg-type]
+    if len(ordered) > shown:
+        yield (Run(f"and {len(ordered) - shown} more", FAINT),)
 
 
 def _reason(one: WaitedFor) -> str:
     if one.state == "pending":
-        return "waiting for a process: earlier ranks start first"
+        return "waits for earlier ranks"
     if one.state == "starting":
-        return "the worker starts: it imports code and loads data"
+        return "imports code, loads data"
     return one.state

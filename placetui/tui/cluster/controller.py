@@ -243,7 +243,10 @@ class ClusterController:
         return [] if isinstance(outcome, Failure) else list(outcome["clusters"])
 
     def _is_quiet(self, status: Status) -> bool:
-        """Whether a missing cluster needs no message: none was requested, and none was seen."""
+        """Whether a missing cluster needs no message: none was requested and none was seen, or the user ended it."""
+        launch = self.launches.launched
+        if launch is not None and launch.local and launch.cancelled:
+            return True
         return status.absent or (self._awaits_cluster and self.options.address == AUTO)
 
     def say(self) -> None:

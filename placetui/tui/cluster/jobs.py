@@ -64,7 +64,7 @@ def confirmation(question: str, name: str, owner: str) -> tuple[str, str]:
     """The question before something ends, and what must be typed: for somebody else's job also whose it is."""
     if not is_other(owner):
         return question, name
-    return f"{question} It belongs to {owner}.", f"{owner.partition('@')[0]}/{name}"
+    return f"{question}\nIt belongs to {owner}.", f"{owner.partition('@')[0]}/{name}"
 
 
 def session_of(

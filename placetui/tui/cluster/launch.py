@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from placetui.grid import launch_steps
-from placetui.grid.panels.launch import LaunchStep, WaitedFor
+from placetui.grid.panels.launch import LaunchStep, Progress, WaitedFor
 from placetui.observe.model import DeviceSample, NodeSample, Observation, RankState, State
 from placetui.observe.operations import Failure
 from placetui.placement.plan import Plan
@@ -164,10 +164,14 @@ class Launch:
         """All steps, also those to come."""
         known = {name: (words, done) for name, words, done in self.progress()}
         found: list[LaunchStep] = []
+        over: Progress = "failed" if isinstance(self.outcome, Failure) else "todo" if self.question else "doing"
         for name in STEPS:
             words, done = known.get(name, ("", False))
-            doing = not done and (name in known or not any(one.progress == "doing" for one in found))
-            found.append(LaunchStep(name, "done" if done else "doing" if doing else "todo", words))
+            doing = not done and (name in known or not any(one.progress == over for one in found))
+            short = _SHORT[name](self.told[name]) if name in _SHORT and done else ""
+            if name == "launch" and words:
+                short = f"{sum(self.alive_by_component.values())} of {self.size}"
+            found.append(LaunchStep(name, "done" if done else over if doing else "todo", words, short))
         return found
 
     @property
@@ -183,12 +187,17 @@ class Launch:
         return found
 
     @property
+    def ending(self) -> str:
+        """What happens once it is cancelled: what runs is stopped, what is half done undone."""
+        return "stopping" if self.ready else "rolling back"
+
+    @property
     def words(self) -> str:
         """Progress, for the top line."""
         if self.question:
             return f"{self.job}: asks"
         if self.cancelled:
-            return f"{self.job}: rolling back"
+            return f"{self.job}: {self.ending}"
         if self.ready:
             return f"{self.job}: running"
         if self.step == "launch":
@@ -221,7 +230,7 @@ class Launch:
             self._taken_over |= bool(observation.ranks) or observation.time > self._ready_at + UNSEEN
         if self._taken_over:
             return observation
-        base = observation or Observation(self._now(), "ray", _unread(self.plan))
+        base = observation or Observation(self._now(), "ray", _unread(self.nodes or self.plan.nodes))
         return replace(base, ranks={name: self._ranks(name) for name in self._states}, job=self.job)
 
     def _ranks(self, component: str) -> tuple[RankState, ...]:
@@ -252,11 +261,11 @@ def gpu_text(ids: Sequence[str] | None, planned: Sequence[int]) -> str:
     return f"GPU {','.join(str(one) for one in (planned if ids is None else ids))}{'?' if ids is None else ''}"
 
 
-def _unread(plan: Plan) -> tuple[NodeSample, ...]:
-    """The nodes of a plan, of which nothing is known yet."""
+def _unread(nodes: Sequence[Node]) -> tuple[NodeSample, ...]:
+    """Nodes of which nothing is known yet, in the order of their ranks."""
     return tuple(
-        NodeSample(node.rank, node.name, node.ip, devices=tuple(DeviceSample(index) for index in range(node.gpus)))
-        for node in plan.nodes
+        NodeSample(rank, node.name, node.ip, devices=tuple(DeviceSample(index) for index in range(node.gpus)))
+        for rank, node in enumerate(nodes)
     )
 
 
@@ -269,6 +278,14 @@ _DOING = {
     "launch": "starting ranks",
     "ready": "running",
 }
+_SHORT: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "connect": lambda step: f"Ray {step['ray']}",
+    "match": lambda step: count(len(step["nodes"]), "node"),
+    "check": lambda step: launch_steps.needed(step),
+    "probe": launch_steps.moved,
+}
+"""Of steps that are done, in a few words."""
+
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "connect": launch_steps.connected,
     "match": lambda step: launch_steps.matched(step, 4),

@@ -87,22 +87,29 @@ class LaunchController:
             return
         workspace.settle()
         session = workspace.session
+        self.cluster.notify("asking the cluster whether it fits", timeout=3)
         found = await self._preflight(session)
         if isinstance(found, Failure):
             self.cluster.notify(failure_words(found), title="Before launch", severity="error", timeout=10)
             return
-        text = Text("\n".join(preflight_lines(found, session.file)))
-        self.app.push_screen(DetailsScreen("Before launch", text))
+        colors, text = self.app.theme_variables, Text()
+        for number, line in enumerate(preflight_lines(found, session.file)):
+            wrong = line.startswith("error") or (number == 0 and not found["fits"])
+            style = f"bold {colors['error' if wrong else 'success']}" if wrong or number == 0 else ""
+            heading = line.startswith(("REQUEST ", "NODE ", "  hint"))
+            text.append(f"{line}\n", colors["grid-muted"] if heading else style)
+        text.rstrip()
+        self.app.push_screen(DetailsScreen("Before launch", text, "BEFORE LAUNCH"))
 
     async def _ask_name(self, name: str) -> str | None:
         from placetui.tui.dialogs.ask import AskScreen
 
-        question = "Name of the job:"
+        question = "Name of the job. Nothing starts before you confirm."
         while True:
             answer = await self.app.push_screen_wait(AskScreen("Launch", question, name))
             if answer is None or JOB_NAME.fullmatch(answer):
                 return answer
-            question, name = "Letters, digits, dots, dashes and underscores. Name of the job:", answer
+            question, name = "Only letters, digits, dots, dashes and underscores. Name of the job:", answer
 
     def _begin_launch(self, session: Session, name: str, *, unsaved: bool) -> None:
         assert self.cluster.options.operations is not None

@@ -173,12 +173,20 @@ class JobOperations:
             self.cluster.notify("no rank is selected")
         if len(ranks) < 2:
             return ranks[0] if ranks else None
-        several = len({one.job for one in ranks}) > 1
+        several, states = len({one.job for one in ranks}) > 1, {one: self._state_of(one) for one in ranks}
+        ranks.sort(key=lambda one: states[one] != "dead")  # what one looks for
         answers = [
-            Answer(str(number), str(one), f"job {one.job}" if several else "") for number, one in enumerate(ranks)
+            Answer(str(number), str(one), f"{states[one]}  {f'job {one.job}' if several else ''}".strip())
+            for number, one in enumerate(ranks)
         ]
         chosen = await self.app.push_screen_wait(ChooseScreen(title.capitalize(), answers, "Which rank?"))
         return None if chosen is None else ranks[int(chosen)]
+
+    def _state_of(self, rank: _Rank) -> str:
+        """How a rank of the followed job is, as far as the cluster says."""
+        seen = self.cluster.seen
+        ranks = seen.ranks.get(rank.component, ()) if seen is not None and rank.job == self.cluster.followed else ()
+        return ranks[rank.rank].state if rank.rank < len(ranks) else ""
 
     def _ranks_here(self, of_any_job: bool) -> Iterator[_Rank]:
         """Those of the followed job that are selected, and on request those of all jobs that run on that device."""

@@ -111,7 +111,8 @@ class EventsPanel(PlanPanel):
         seen = picture.observation
         name_border(self, title_of("Events"), f"7 all {len(picture.events)}" if picture.events else "")
         latest = picture.events[-max(1, self.room) :]
-        return event_entries(pen, reversed(latest), seen.time if seen else 0.0, width)
+        now = seen.time if seen else max((one.time for one in latest), default=0.0)
+        return event_entries(pen, reversed(latest), now, width)
 
 
 class HeatPanel(PlanPanel):
