@@ -63,7 +63,8 @@ class Runtime:
         What `progress`, called with each step in this thread, returns unless None is sent to the child. With `undo`,
         Ctrl-C waits until everything is undone.
         """
-        steps = _Progress()
+        local = body.get("address") == LOCAL
+        steps = _Progress("starting an embedded cluster" if local else "asking the cluster")
         operation = self._operations.begin(kind, steps, timeout=timeout, **body)
         explained = interrupted = False
         while True:
@@ -93,9 +94,9 @@ class _Progress:
     outcome: Mapping[str, Any] | Failure
     """Once it is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, waiting_for: str) -> None:
         self._steps: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
-        self._waiting: WaitingLine | None = WaitingLine("asking the cluster")
+        self._waiting: WaitingLine | None = WaitingLine(waiting_for)
         """Until something comes."""
 
     def told(self, step: Mapping[str, Any]) -> None:
