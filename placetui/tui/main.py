@@ -452,7 +452,7 @@ class MainScreen(Screen[None]):
         return f"{problems.index(problem) + 1} of {len(problems)}" if problem in problems else ""
 
     def _other_problems(self, problem: Problem) -> list[Line]:
-        """The others, one line each, below the one that is looked at."""
+        """The others, one line each."""
         others = [one for one in self.picture.session.problems if one is not problem]
         wide = max((len(one.rule) for one in others), default=0) + 2
         return [()] * bool(others) + [
