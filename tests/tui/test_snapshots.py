@@ -108,7 +108,7 @@ async def test_a_launch(desk: Desk, snapshots: Snapshots, size: tuple[int, int])
 
 async def test_a_launch_in_the_grid(desk: Desk, snapshots: Snapshots) -> None:
     operations = PretendedOperations()
-    async with desk.open("collocated", (100, 30), operations=operations, write=True) as seat:
+    async with desk.open("collocated", (100, 30), operations=operations, write=True, now=lambda: 1_000_000.0) as seat:
         await seat.press("L", "enter")
         await seat.until(lambda: operations.asked("up"))
         up, plan = operations.of("up"), seat.session.plan
