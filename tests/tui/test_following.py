@@ -336,7 +336,7 @@ async def test_without_a_file_there_is_a_picker(desk: Desk) -> None:
         assert seat.shows(PickerScreen)
         await seat.sees("plan.yaml", "other.yaml")
         await seat.write("pla")
-        await seat.press("down", "down", "enter")
+        await seat.press("down", "enter")
         await seat.until(lambda: seat.app.main is not None and seat.grid.drawing is not None, "the grid")
         assert seat.session.file.endswith("other.yaml")
 
