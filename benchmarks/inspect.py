@@ -104,7 +104,7 @@ def measure(launcher: Bridge, looker: Bridge) -> int:
 def main() -> int:
     command = child_command("placetui.runtime.child")
     with tempfile.TemporaryDirectory() as logs:
-        launcher, looker = (Bridge(Path(logs), command, deadline=30) for _ in range(2))
+        launcher, looker = (Bridge(Path(logs), command) for _ in range(2))
         with launcher, looker:
             launcher.start()
             looker.start()

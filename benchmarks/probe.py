@@ -13,10 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from placetui.bridge.work import Work
 from placetui.runtime.gcs.address import open_head
 from placetui.runtime.gcs.driver import driver
-from placetui.runtime.launch.demand import Bundle, Demand
 from placetui.runtime.launch.embedded import LocalCluster, NodeSize
 from placetui.runtime.launch.probe import probe
-from placetui.runtime.launch.reserve import reserve
 from placetui.runtime.policy import Deadline
 
 CLUSTERS = [(8, 1), (16, 1), (32, 1), (16, 2), (32, 4)]
@@ -34,7 +32,7 @@ def main() -> int:
         work = Work(0, lambda *_, **__: None)
         cluster = LocalCluster([NodeSize(bundles // nodes, 2 * bundles // nodes)] * nodes, work)
         try:
-            first, actors, chained = measure(cluster, bundles, nodes, Deadline(work, 300))
+            first, actors, chained = measure(cluster, bundles, Deadline(work, 300))
         finally:
             cluster.stop()
         cells = f"{actors:>9.2f}{first:>9.2f}{actors / first:>8.0f}x{chained:>9.2f}{actors / chained:>8.0f}x"
@@ -44,14 +42,17 @@ def main() -> int:
     return int(slow)
 
 
-def measure(cluster: LocalCluster, bundles: int, nodes: int, deadline: Deadline) -> tuple[float, float, float]:
+def measure(cluster: LocalCluster, bundles: int, deadline: Deadline) -> tuple[float, float, float]:
     with closing(open_head(cluster.start())) as head:
         matched = cluster.match(head.nodes()).nodes
-        each = bundles // nodes
-        demand = Demand(tuple(Bundle(node, gpu, 10_000) for node in range(nodes) for gpu in range(each)), ())
         with driver(head, matched) as ray:
-            group = reserve(head, "probe", demand, matched, deadline)
-            where = [bundle.node for bundle in demand.bundles]
+            from ray.util.placement_group import placement_group
+
+            group = placement_group([{"GPU": 1, "CPU": 1}] * bundles)
+            assert group.wait(60)
+            row = head.group(group.id.hex())
+            assert row is not None
+            where = [bundle.node for bundle in row.bundles]
             # The actors come last and find the worker process of the tasks.
             first, found = timed(lambda: probe(ray, group, where, deadline))
             chained, again = timed(lambda: probe(ray, group, where, deadline))

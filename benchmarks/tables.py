@@ -49,14 +49,14 @@ async def cost(nodes: int, keys: Sequence[str], observations: Sequence[Observati
         await pilot.pause()
         main = app.main
         assert main is not None
-        main.show_observation(observations[0])
+        main.observe(observations[0])
         await pilot.press(*keys)
         await painted(app)
         spent = []
         for observation in observations[1:]:
             gc.collect()
             before = time.process_time()
-            main.show_observation(observation)
+            main.observe(observation)
             await painted(app)
             spent.append((time.process_time() - before) * 1e3)
     return median(spent)
