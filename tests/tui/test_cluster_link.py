@@ -186,6 +186,6 @@ async def test_edits_keep_the_source_and_a_job_needs_another(desk: Desk) -> None
         assert opened[1].asked == ("auto", "conf")
         ranks = {"actor": (RankState("actor", 0, "dead", "killed by signal 9"), RankState("actor", 1, "restarting"))}
         opened[1].deliver(seen(ranks=ranks, job="conf"))
-        await seat.sees("ray, job conf, every 1 s", "dead: killed by signal 9")
+        await seat.sees("ray, job conf, every 1 s", "└ killed by signal 9")
         opened[0].deliver(seen())  # what comes late counts no more
-        await seat.sees("dead: killed by signal 9")
+        await seat.sees("└ killed by signal 9")
