@@ -9,7 +9,7 @@ from heapq import nlargest
 from math import sqrt
 from typing import NamedTuple
 
-from placetui.grid.densities import HeatMetric, Place
+from placetui.grid.densities import METRICS, HeatMetric, Place
 from placetui.grid.densities.heat import COLDEST, HOTTEST, heat_of
 from placetui.grid.drawing import Drawing
 from placetui.grid.look.style import (
@@ -78,21 +78,34 @@ class HeatPanels:
         nodes = overlay.observation.nodes if overlay else ()
         return next((one.memory_total for node in nodes for one in node.devices if one.memory_total), None)
 
+    def title(self) -> Line:
+        """The values that the wall can have, and which it has."""
+        line = LineBuilder()
+        line.add("Heat wall", NAME)
+        line.add("  M ", NAME)
+        for metric in METRICS:
+            shown = metric == self.metric
+            line.add(
+                f" {metric} ", Style("text", bold=True, ground="white") if shown else MUTED._replace(ground="raised")
+            )
+        return tuple(line.runs)
+
     def scale(self, width: int) -> Line:
         """`0 ▉▉▉▉▉▉ 80 GiB   ▲ above a threshold   ✗ dead`, as much of it as fits."""
         line = LineBuilder()
-        low, high = self.ends
-        line.add(f"{low} ", MUTED)
-        steps = max(4, min(30, width - len(low) - len(high) - 2))
-        for step in range(steps):
-            level = round(step / max(1, steps - 1) * (LEVELS - 1))
-            shown = self._pen.glyphs.eighths[-1] if self._pen.color else str(step * 10 // steps)
-            line.add(shown, Style("heat", level=level) if self._pen.color else TEXT)
-        line.add(f" {high}", MUTED)
+        if self.metric != "state":
+            low, high = self.ends
+            line.add(f"{low} ", MUTED)
+            steps = max(4, min(16, width - len(low) - len(high) - 2))
+            for step in range(steps):
+                level = round(step / max(1, steps - 1) * (LEVELS - 1))
+                shown = self._pen.glyphs.eighths[-1] if self._pen.color else str(step * 10 // steps)
+                line.add(shown, Style("heat", level=level) if self._pen.color else TEXT)
+            line.add(f" {high}", MUTED)
         for sign, meaning in self._drawing.signs():
             if line.column + len(sign.text) + len(meaning) + 4 > width:
                 break
-            line.put(line.column + 3, sign.text, sign.style)
+            line.put(line.column + (3 if line.column else 0), sign.text, sign.style)
             line.add(f" {meaning}", MUTED)
         return tuple(line.runs)
 

@@ -331,8 +331,14 @@ class MainScreen(Screen[None]):
                 about = "ranks starting"
             heat = drawing is not None and drawing.density == "heat"
             title = title_of("Heat wall" if heat else "Grid", None, about)
-            if drawing is not None and self.palette is not None and views.size.width > 40:
-                key = drawing.key(views.size.width - 10)
+            width = views.size.width - 10
+            if drawing is not None and self.palette is not None and width > 30:
+                if heat and drawing.overlay is not None:
+                    panels = HeatPanels(drawing)
+                    key: tuple[Line, ...] = (panels.scale(width),)
+                    title = content_of(panels.title(), self.palette) if width > 50 else title
+                else:
+                    key = drawing.key(width)
                 if key:
                     subtitle = content_of(key[0], self.palette)
         elif self.view in ("file", "text"):

@@ -66,6 +66,8 @@ def test_beside_the_wall_stand_its_scale_a_map_the_spread_and_the_highest(lay_ov
     plan = resolve({"cluster": {"num_nodes": 64, "component_placement": {"actor": "0-255"}}}, [Node(8)] * 64)
     drawing = Drawing(plan, "heat", width=40, overlay=lay_over(plan, device))
     panels = HeatPanels(drawing)
+    assert plain(panels.title()).split() == ["Heat", "wall", "M", "memory", "load", "temperature", "state"]
+    assert [run.text for run in panels.title() if run.style.ground == "white"] == [" memory "]
     assert plain(panels.scale(46)).startswith("0 ████")
     assert "80 GiB" in plain(panels.scale(46))
     found = [plain(line) for line in panels.minimap(20, 4, 0, 1)]
