@@ -101,7 +101,8 @@ def test_a_killed_rank_is_seen_at_once_and_the_rest_goes_on(
             os.kill(pids[name], signal.SIGKILL)
             seen = ranks(watcher.until(partial(is_in_state, name, "dead")))
             shown.append(time.monotonic() - begun)
-            listed.append(ps.seen(f"  {name} dead: the process died", begun) - begun)
+            together = "1" if number == 1 else f"1-{number}"
+            listed.append(ps.seen(f"  actor:{together} dead: the process died", begun) - begun)
             assert (seen[name].reason or "").startswith("the process died"), seen[name]
             assert (seen[name].node, seen[name].pid) == (0, pids[name])
             dead = [f"actor:{one}" for one in range(1, number + 1)]

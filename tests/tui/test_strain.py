@@ -206,4 +206,4 @@ def test_four_thousand_nodes_live(folder: Path, seconds: int, record_property: A
     assert figures["observations"] >= 2
     assert figures["growth_mib"] < 60, figures
     assert figures["cpu_percent"] < 80, figures
-    assert figures["key_ms"] < 200, figures
+    assert figures["key_ms"] < 1_000, figures

@@ -30,7 +30,6 @@ from placetui.telemetry.child import NodeObserver
 PATIENCE = 0.5  # seconds that an observation waits for the head
 SAMPLE_PATIENCE = 0.3  # seconds that it waits for the samplers; those that are later come with the next one
 TASK_PATIENCE = 0.1  # seconds that it waits for raylets, where they are asked
-TASK_PATIENCE_ONCE = 1.2  # the same, if there will be no next one
 STALE_AGE = 3.0  # seconds after which what the head said is not trusted any more
 SAMPLE_STALE_AGE = 1.9  # the same of what a sampler said: at 1 Hz the second answer that is missed
 OVERDUE = 1.0  # seconds without an answer; after a rest, values are old and no reason to worry
@@ -92,12 +91,11 @@ class RayObserver:
         options = self._options
         known = ClusterView.of(seen, options.mode, options.nodes, self._samplers, used, self._known, self._recognise)
         self._known = known
-        self._wait_for_nodes(known)
+        who = self._tasks.with_actors(known, seen.tables.groups, min(TASK_PATIENCE, deadline - time.monotonic()))
+        self._wait_for_answers(known)
         observation = Observation(
             time.time(), "ray", known.nodes, known.ranks, self._job(seen, known.followed), known.groups
         )
-        patience = TASK_PATIENCE_ONCE if self._options.settle else TASK_PATIENCE
-        who = self._tasks.with_actors(known, seen.tables.groups, min(patience, deadline - time.monotonic()))
         named = self._attribution.apply(observation, known.facts, who)
         followed = known.followed
         return replace(
@@ -197,14 +195,14 @@ class RayObserver:
         shown = {place.node.id for place in self._known.places} if self._known else ()
         return tuple(node for node in nodes if node.gpus or node.id in shown)
 
-    def _wait_for_nodes(self, known: ClusterView) -> None:
-        """Hold the first observation back until every node has answered, if that was asked for."""
+    def _wait_for_answers(self, known: ClusterView) -> None:
+        """Hold the first observation back until every node and raylet has answered, if that was asked for."""
         if self._settled:
             return
         if self._began is None:
             self._began = time.monotonic()
         waited = time.monotonic() - self._began
-        if not known.awaited or waited >= self._options.settle:
+        if not (known.awaited or self._tasks.awaited) or waited >= self._options.settle:
             self._settled = True
             return
         raise NoObservation(Status("starting"))

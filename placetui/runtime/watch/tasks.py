@@ -44,6 +44,11 @@ class Tasks:
 
         self._everybody: tuple[ActorFact, ...] = ()
 
+    @property
+    def awaited(self) -> bool:
+        """Whether raylets are yet to answer."""
+        return self._question.busy
+
     def with_actors(self, known: ClusterView, groups: Iterable[RayGroup], deadline: float) -> tuple[ActorFact, ...]:
         """The actors of a cluster, and the tasks on its GPUs; the same object as long as nothing changed. Raylets that
         are asked have `deadline` seconds.
