@@ -35,6 +35,9 @@ class LivePicture:
     events: Sequence[Event] = ()
     """What happened, oldest first."""
 
+    changed: tuple[Observation, frozenset[int]] | None = None
+    """The observation before, and the nodes that differ from it."""
+
     @property
     def plan(self) -> Plan:
         return self.settled or self.session.plan
@@ -104,12 +107,14 @@ class LiveFeed:
         if session.plan is not self._planned:
             self._planned = session.plan
             self.events.compare_with(live.drift)
+        changed = None
         if observation is not self._last:
-            changed = changed_nodes(self._last or NO_OBSERVATION, observation)
-            record((self.history, self.hour), observation, changed)
+            last = self._last or NO_OBSERVATION
+            changed = last, changed_nodes(last, observation)
+            record((self.history, self.hour), observation, changed[1])
             self.events.update(observation, live.drift, live.alerts)
             self._last = observation
-        return LivePicture(session, live, plan, self._totals.update(observation), tuple(self.events.events))
+        return LivePicture(session, live, plan, self._totals.update(observation), tuple(self.events.events), changed)
 
 
 def changed_between(before: LivePicture, after: LivePicture) -> frozenset[int] | None:
@@ -117,4 +122,7 @@ def changed_between(before: LivePicture, after: LivePicture) -> frozenset[int] |
     if before.live is None or after.live is None or before.plan is not after.plan:
         return None
     marks = frozenset(node for node, _ in before.live.marked ^ after.live.marked)
-    return changed_nodes(before.live.observation, after.live.observation) | marks
+    last, changed = after.changed or (None, frozenset())
+    if last is not before.live.observation:
+        changed = changed_nodes(before.live.observation, after.live.observation)
+    return changed | marks

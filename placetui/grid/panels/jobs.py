@@ -20,8 +20,9 @@ def jobs_of(observation: Observation) -> list[JobSummary]:
     launched = [group.name for group in observation.groups if group.namespace == "placetui" and group.name]
     for name in filter(None, (observation.job, *launched)):
         if name not in found:
-            first = min((one.since for one in observation.all_ranks if one.since), default=None)
-            found[name] = JobSummary(name, "placetui", started=first if name == observation.job else None)
+            ranks = observation.ranks.values() if name == observation.job else ()
+            first = min((since for states in ranks for one in states[:1] if (since := one.since)), default=None)
+            found[name] = JobSummary(name, "placetui", started=first)
     return sorted(found.values(), key=lambda job: (job.name != observation.job, not job.runs, -(job.started or 0.0)))
 
 
