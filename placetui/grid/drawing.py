@@ -129,7 +129,8 @@ class Drawing:
     def fitted(self, height: int) -> Drawing:
         """In the most detailed density at which all nodes fit into the width and this many lines; else in the last."""
         drawing = self
-        for density in DENSITIES:
+        # All but the last have a line for each node at least: of thousands they need not be laid out.
+        for density in DENSITIES if len(self.nodes) <= height else DENSITIES[-1:]:
             drawing = self.change(density=density, spare=0)
             if drawing._fits(height):
                 return drawing.grown(height)
