@@ -160,7 +160,8 @@ def simulated_source(
     bridge: Bridge, plan: Plan, options: SimulationOptions | None = None, interval: float = 0.5
 ) -> BridgeSource:
     """A simulated cluster with the nodes and ranks of a plan, for `--demo`."""
-    simulation = {"layout": layout_of(plan).to_dict(), "options": (options or SimulationOptions()).to_dict()}
+    options = options or SimulationOptions(story=True)
+    simulation = {"layout": layout_of(plan).to_dict(), "options": options.to_dict()}
     return BridgeSource(bridge, "simulated", "simulation", simulation, interval)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
@@ -39,19 +39,28 @@ class Delta:
     """Of `groups` and `jobs`, those of which none differs: they are not here."""
 
 
+def replaced(
+    old: Sequence[NodeSample], new: Sequence[NodeSample]
+) -> tuple[dict[int, NodeSample], dict[int, NodeSample]]:
+    """By rank, the nodes of each that are not the same object in both: of thousands most are."""
+    if len(old) == len(new):
+        pairs = [(then, now) for then, now in zip(old, new, strict=True) if then is not now]
+        old, new = [then for then, _ in pairs], [now for _, now in pairs]
+    before, after = {node.rank: node for node in old}, {node.rank: node for node in new}
+    for rank in [rank for rank, node in after.items() if before.get(rank) is node]:
+        del before[rank], after[rank]
+    return before, after
+
+
 def changes(old: Observation, new: Observation) -> Delta:
     """The difference; `apply` goes from `old` to `new` with it."""
-    before = {node.rank: node for node in old.nodes}
-    changed = []
-    for node in new.nodes:
-        known = before.pop(node.rank, None)
-        # Most nodes are the same object: no need to look inside.
-        if known is not node and known != node:
-            changed.append(node)
+    before, after = replaced(old.nodes, new.nodes)
+    changed = [node for rank, node in after.items() if before.get(rank) != node]
     same = frozenset(name for name in TABLES if getattr(old, name) == getattr(new, name))
     later = replace(new, nodes=tuple(changed), ranks={})
     sizes = {component: len(states) for component, states in new.ranks.items()}
-    return Delta(_without(later, same), tuple(before), sizes, tuple(_changed_ranks(old, new)), same)
+    gone = tuple(rank for rank in before if rank not in after)
+    return Delta(_without(later, same), gone, sizes, tuple(_changed_ranks(old, new)), same)
 
 
 def _without(observation: Observation, tables: Set[str]) -> Observation:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from placetui.observe.delta import replaced
 from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample, RankState
 from placetui.placement.plan import GPU
 from placetui.placement.wording import device_text, gib
@@ -83,7 +84,10 @@ class DriftWatch:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._planned: dict[int, Planned] = {}
-        self._nodes: dict[int, tuple[NodeSample | None, tuple[bool, str], tuple[Drift, ...]]] = {}
+        self._nodes: tuple[NodeSample, ...] = ()
+        self._view: tuple[bool, str] | None = None
+        self._found: dict[int, tuple[Drift, ...]] = {}
+        """By node, where it differs."""
         self._ranks: dict[str, tuple[tuple[RankState, ...], tuple[Drift, ...]]] = {}
         self._places = {
             name: [one.cluster_node_rank for one in part.placements] for name, part in plan.components.items()
@@ -95,17 +99,17 @@ class DriftWatch:
         if observation.source != "nvml" and not (observation.job or observation.ranks):
             return ()
         attributed, job = view = is_attributed(observation), observation.job
-        found: list[Drift] = []
-        seen = {node.rank: node for node in observation.nodes}
-        for planned in self.plan.nodes:
-            sample = seen.get(planned.rank)
-            known = self._nodes.get(planned.rank)
-            if known is None or known[0] is not sample or known[1] != view:
-                used = planned.rank in self._used
-                expected = self._planned_on(planned.rank)
-                found_here = tuple(_node_drift(self.plan, planned.rank, expected, sample, attributed, job, used))
-                known = self._nodes[planned.rank] = sample, view, found_here
-            found.extend(known[2])
+        then, now = replaced(self._nodes if view == self._view else (), observation.nodes)
+        every = range(len(self.plan.nodes))
+        for rank in every if view != self._view else [rank for rank in then | now if rank in every]:
+            expected, used = self._planned_on(rank), rank in self._used
+            differs = tuple(_node_drift(self.plan, rank, expected, now.get(rank), attributed, job, used))
+            if differs:
+                self._found[rank] = differs
+            else:
+                self._found.pop(rank, None)
+        self._nodes, self._view = observation.nodes, view
+        found = [one for rank in sorted(self._found) for one in self._found[rank]]
         if attributed:
             for name, places in self._places.items():
                 states = observation.ranks.get(name, ())

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 from placetui.observe.alerts import Alert
+from placetui.observe.delta import replaced
 from placetui.observe.drift import Drift
 from placetui.observe.model import NodeSample, Observation, RankState
 from placetui.placement.environment import NAMESPACE
@@ -193,15 +194,12 @@ def _rank_events(time: float, kind: EventKind, component: str, ranks: list[RankS
 def _nodes(before: Observation, after: Observation) -> Iterator[Event]:
     if before.nodes is after.nodes or not before.nodes:
         return
-    known = {node.rank: node for node in before.nodes}
+    known, seen = replaced(before.nodes, after.nodes)
     found: dict[EventKind, list[tuple[NodeSample, Event]]] = {}
-    for node in after.nodes:
-        then = known.pop(node.rank, None)
-        if then is node:
-            continue
-        for event in _node_events(after.time, then, node):
+    for rank, node in seen.items():
+        for event in _node_events(after.time, known.get(rank), node):
             found.setdefault(event.kind, []).append((node, event))
-    for node in known.values():
+    for node in (node for rank, node in known.items() if rank not in seen):
         event = Event(after.time, "node_lost", node.rank, message=f"{node.name} left the cluster")
         found.setdefault("node_lost", []).append((node, event))
     for kind, pairs in found.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from placetui.observe.model import NodeSample, Observation
 
@@ -90,6 +90,34 @@ class DeviceHistory:
         track.ticks[place] = tick
         track.values[place * width : (place + 1) * width] = row
         track.newest = place
+
+
+class MemoryUse(NamedTuple):
+    """Memory of a GPU, in bytes."""
+
+    used: int
+    total: int
+
+    @property
+    def percent(self) -> float:
+        return 100 * self.used / self.total
+
+
+def highest_memory(
+    observation: Observation, histories: Sequence[DeviceHistory] = ()
+) -> dict[tuple[int, int], MemoryUse]:
+    """By node and GPU the most memory that was measured: now, or in the past, of which only full percents are known."""
+    found: dict[tuple[int, int], MemoryUse] = {}
+    for node in observation.nodes:
+        for device in node.devices if not node.stale else ():
+            used, total = device.memory_used, device.memory_total
+            if device.stale or used is None or not total:
+                continue
+            past = [one for history in histories for one in history.series(node.rank, device.index, "memory") if one]
+            # A percentage was rounded: what it stands for is at least half a percent less.
+            most = max(used, round(total * (max(past, default=0) - 0.5) / 100))
+            found[node.rank, device.index] = MemoryUse(min(most, total), total)
+    return found
 
 
 def record(histories: Sequence[DeviceHistory], observation: Observation, changed: Iterable[int]) -> None:

@@ -296,7 +296,7 @@ class RankState:
     """Rank of its node; None while that is not known."""
 
     since: float | None = None
-    """When its actor came to life; seconds since the epoch."""
+    """When its actor came to life, or while that starts, when it began to; seconds since the epoch."""
 
 
 JobPhase: TypeAlias = Literal["starting", "running", "degraded", "ended", "failed"]

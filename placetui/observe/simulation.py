@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from math import ceil
@@ -123,7 +124,10 @@ _TURNS: tuple[tuple[float, Phase], ...] = ((0.5, "rollout"), (0.6, "sync"), (0.9
 """Where each phase of a cycle ends."""
 
 _LARGEST = 0.97
-"""No more of a device's memory is ever used."""
+"""No more of a device's memory is used by ranks."""
+
+_FULL = 0.982
+"""What they use where a device is nearly full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +139,14 @@ class Moment:
     """How much of the phase is over, 0–1."""
 
 
-def moment_at(elapsed: float, startup: float, cycle: float) -> Moment:
-    """Where the job is `elapsed` seconds after its start, `startup` of which it takes to come up."""
+def moment_at(elapsed: float, startup: float, cycle: float, lead: float = 0.0) -> Moment:
+    """Where the job is `elapsed` seconds after its start, `startup` of which it takes to come up.
+
+    Nodes with a `lead` are ahead by this part of a cycle.
+    """
     if elapsed < startup:
         return Moment("load", max(0.0, elapsed / startup))
-    position = (elapsed - startup) % cycle / cycle
+    position = ((elapsed - startup) / cycle + lead) % 1.0
     start = 0.0
     for end, phase in _TURNS:
         if position < end:
@@ -148,14 +155,17 @@ def moment_at(elapsed: float, startup: float, cycle: float) -> Moment:
     return Moment("sync", 1.0)
 
 
-def memory_fractions(roles: Sequence[Role], moment: Moment, random: Random) -> list[float]:
-    """What each process of a device uses of its memory, 0–1, in all below 1."""
+def memory_levels(roles: Sequence[Role], moment: Moment) -> tuple[float, ...]:
+    """What each process of a device uses of its memory on average, 0–1."""
     shared = "train" in roles and "rollout" in roles
-    fractions = [
-        max(0.01, _level(role, shared, moment) / roles.count(role) + 0.02 * random.random() - 0.01) for role in roles
-    ]
-    total = sum(fractions)
-    return fractions if total <= _LARGEST else [fraction * _LARGEST / total for fraction in fractions]
+    return tuple(_level(role, shared, moment) / roles.count(role) for role in roles)
+
+
+def swing(moment: Moment) -> float:
+    """By how much less memory is used in the phases of a story, so that they differ at a glance."""
+    if moment.phase == "rollout":
+        return 0.72 + 0.28 * moment.progress
+    return 0.5 if moment.phase == "sync" else 1.0
 
 
 def utilization(roles: Sequence[Role], moment: Moment, random: Random) -> int:
@@ -201,6 +211,19 @@ MIB = 2**20
 _SMALL = 128
 """Up to this many nodes all are sampled at each step; of larger clusters this many, at least a tenth."""
 
+_LARGE = 64
+"""Nodes from which on a story is about GPUs unlike their peers and silent nodes; below, about a foreign process."""
+
+_WAVES = 8
+"""Groups of nodes of a large cluster, each at another part of the cycle."""
+
+Oddity: TypeAlias = Literal["full", "low", "hot", "foreign"]
+"""How a GPU of a story is unlike its peers."""
+
+_FOREIGN = ProcessSample(31877, round(6.2 * GIB), kind="foreign", user="tomas", command="python eval.py")
+_FOREIGN_PART = 0.1
+"""No more of a device's memory is ever used by it."""
+
 _HOST_MEMORY = 2048 * GIB
 _IDLE_MEMORY = 612 * MIB
 _DEATHS = (
@@ -230,6 +253,10 @@ class SimulationOptions:
 
     sampled: float | None = None
     """Part of the nodes that is sampled at each step, 0–1; None: by the size of the cluster."""
+
+    story: bool = False
+    """Whether there is something to see: parts of a large cluster in different phases, GPUs that are full, hot or far
+    below their peers, nodes that stay silent; in a small one a foreign process; in any a rank that stays dead."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -282,6 +309,20 @@ class Simulation:
         if sampled is None:
             sampled = min(1.0, max(0.1, _SMALL / max(1, len(layout.nodes))))
         self._turns = ceil(1 / sampled) if sampled > 0 else 0
+        self._odd: dict[int, dict[int, Oddity]] = {}
+        waves = max(1, min(_WAVES, len(layout.nodes) // 16)) if self.options.story else 1
+        self._leads = [wave / waves + (0.5 if waves > 1 else 0.0) for wave in range(waves)]
+        # What is sampled seldom changes slowly: else nodes that are sampled one after the other differ.
+        self._cycle = self.options.cycle * (max(1, self._turns) if self.options.story else 1)
+        spread, usage = 0.1 if self.options.story else 0.0, Random(self.options.seed)
+        self._usage = [
+            [1 + spread * (base + usage.random() - 1) for _ in range(node.gpus)]
+            for node in layout.nodes
+            for base in (usage.random(),)
+        ]
+        """By node and GPU, what it uses in relation to what is usual."""
+        self._levels: dict[tuple[int, tuple[Role, ...]], tuple[float, ...]] = {}
+        """What processes use at the moment, by wave and roles: the same on most GPUs."""
         self._schedule()
 
     def step(self, time: float) -> Observation:
@@ -294,21 +335,30 @@ class Simulation:
             at, _, event = heappop(self._events)
             event(at)
         if self._turns:
-            self._touched.update(range(self._steps % self._turns, len(self._nodes), self._turns))
+            self._touched.update(self._batch(self._steps % self._turns))
         self._steps += 1
-        moment = moment_at(elapsed, self.options.startup, self.options.cycle)
+        moments = [moment_at(elapsed, self.options.startup, self._cycle, lead) for lead in self._leads]
+        self._levels.clear()
         for node in sorted(self._touched.union(self._stale)):
             since = self._stale.get(node)
             if since is not None:
                 age = round(max(0.0, elapsed - since), 1)
                 self._nodes[node] = replace(self._nodes[node], age=age, stale=True, error="the node does not answer")
             elif self._occupied[node]:
-                self._nodes[node] = self._sample(self._nodes[node], moment)
+                wave = node * len(moments) // len(self._nodes)
+                self._nodes[node] = self._sample(self._nodes[node], wave, moments[wave])
         # The ranks of a component that did not change stay the same tuple, which is quick to compare.
         self._frozen_ranks.update((name, tuple(self._ranks[name])) for name in self._changed_components)
         self._changed_components.clear()
         ranks, job = dict(self._frozen_ranks), self._layout.job
         return Observation(time, "simulated", tuple(self._nodes), ranks, job, self._groups)
+
+    def _batch(self, turn: int) -> range:
+        """Nodes that are sampled at once: every so many; in a story neighbours, which then are in the same phase."""
+        nodes, turns = len(self._nodes), self._turns
+        if self.options.story:
+            return range(nodes * turn // turns, nodes * (turn + 1) // turns)
+        return range(turn, nodes, turns)
 
     # What happens when
 
@@ -321,10 +371,48 @@ class Simulation:
             self._at(
                 begins + self._random.uniform(0.1, 0.4) * self.options.startup, self._rank_event(name, rank, "alive")
             )
-        if everyone and self.options.rank_dies_every:
+        if self.options.story:
+            self._tell()
+        elif everyone and self.options.rank_dies_every:
             self._at(self.options.startup + self._pause(self.options.rank_dies_every), self._kill_one)
         if self._nodes and self.options.node_stale_every:
             self._at(self.options.startup + self._pause(self.options.node_stale_every), self._silence_one)
+
+    def _tell(self) -> None:
+        """The story: a rank dies and is back, trouble builds up, another one dies and stays dead; then as ever."""
+        begin, random = self.options.startup, self._random
+        self._at(begin + 20, self._kill)
+        self._at(begin + 70, lambda at: self._kill(at, lasting=True))
+        if self.options.rank_dies_every:
+            self._at(begin + 70 + self._pause(self.options.rank_dies_every), self._kill_one)
+        inhabited = [
+            (node, gpu)
+            for node, gpus in enumerate(self._residents)
+            for gpu, held in enumerate(gpus)
+            if any(self._roles[name] != "other" for name, _ in held)
+        ]
+        nodes = len(self._nodes)
+        odd: list[Oddity] = ["foreign"]
+        if nodes >= _LARGE:
+            more = 1 + nodes // 512
+            odd = ["full"] * (2 * more + 2)
+            odd += ["low"] * more
+            odd += ["hot"] * max(1, more - 1)
+            for _ in range(1 + more // 3):
+                first = random.randrange(nodes - 1)
+                self._at(begin + 48, partial(self._silence, (first, first + 1)))
+        chosen = random.sample(inhabited, min(len(odd), len(inhabited)))
+        for (node, gpu), kind in zip(chosen, odd, strict=False):
+            self._at(
+                begin + (54 if kind == "foreign" else random.uniform(25, 60)), partial(self._alter, node, gpu, kind)
+            )
+
+    def _alter(self, node: int, gpu: int, kind: Oddity, at: float) -> None:
+        self._odd.setdefault(node, {})[gpu] = kind
+        self._touched.add(node)
+
+    def _silence(self, nodes: Sequence[int], at: float) -> None:
+        self._stale.update(dict.fromkeys(nodes, at))
 
     def _at(self, time: float, event: Callable[[float], None]) -> None:
         heappush(self._events, (time, next(self._order), event))
@@ -350,13 +438,20 @@ class Simulation:
         self._touched.add(self._places[name][rank][0])
         self._changed_components.add(name)
 
-    def _kill_one(self, at: float) -> None:
-        name = self._random.choice([name for name, states in self._ranks.items() if states])
+    def _kill(self, at: float, lasting: bool = False) -> None:
+        names = [name for name, states in self._ranks.items() if states]
+        if not names:
+            return
+        name = self._random.choice(names)
         rank = self._random.randrange(len(self._ranks[name]))
         if self._ranks[name][rank].state == "alive":
             self._become(at, name, rank, "dead", self._random.choice(_DEATHS))
-            self._at(at + 4.0, self._rank_event(name, rank, "restarting"))
-            self._at(at + 7.0, self._rank_event(name, rank, "alive"))
+            if not lasting:
+                self._at(at + 4.0, self._rank_event(name, rank, "restarting"))
+                self._at(at + 7.0, self._rank_event(name, rank, "alive"))
+
+    def _kill_one(self, at: float) -> None:
+        self._kill(at)
         self._at(at + self._pause(self.options.rank_dies_every or 1.0), self._kill_one)
 
     def _silence_one(self, at: float) -> None:
@@ -392,10 +487,13 @@ class Simulation:
         )
         return NodeSample(rank, node.name, node.ip, 0.0, False, None, devices, 1.0, 24 * GIB, _HOST_MEMORY)
 
-    def _sample(self, node: NodeSample, moment: Moment) -> NodeSample:
+    def _sample(self, node: NodeSample, wave: int, moment: Moment) -> NodeSample:
+        odd = self._odd.get(node.rank, {})
         devices = tuple(
-            self._sample_device(device, held, moment)
-            for device, held in zip(node.devices, self._residents[node.rank], strict=True)
+            self._sample_device(device, held, usage, odd.get(device.index), wave, moment)
+            for device, held, usage in zip(
+                node.devices, self._residents[node.rank], self._usage[node.rank], strict=True
+            )
         )
         busy = sum(device.utilization or 0 for device in devices) / max(1, len(devices))
         return replace(
@@ -405,12 +503,20 @@ class Simulation:
             memory_used=24 * GIB + sum(len(held) for held in self._residents[node.rank]) * 6 * GIB,
         )
 
-    def _sample_device(self, device: DeviceSample, held: list[tuple[str, int]], moment: Moment) -> DeviceSample:
+    def _sample_device(
+        self,
+        device: DeviceSample,
+        held: list[tuple[str, int]],
+        usage: float,
+        odd: Oddity | None,
+        wave: int,
+        moment: Moment,
+    ) -> DeviceSample:
         running = [state for name, rank in held if (state := self._ranks[name][rank]).pid is not None]
         if not running and not device.processes:
             return device
-        roles = [self._roles[state.component] for state in running]
         total = device.memory_total or 0
+        roles = tuple(self._roles[state.component] for state in running)
         processes = tuple(
             ProcessSample(
                 pid=state.pid or 0,
@@ -423,10 +529,14 @@ class Simulation:
                 actor=f"{self._layout.job}/{state.component}:{state.rank}",
                 kind="rank",
             )
-            for state, fraction in zip(running, memory_fractions(roles, moment, self._random), strict=True)
+            for state, fraction in zip(running, self._fractions(roles, usage, odd, wave, moment), strict=True)
         )
         alive = [role for role, state in zip(roles, running, strict=True) if state.state == "alive"]
         busy = utilization(alive, moment, self._random)
+        if self.options.story:
+            busy = 2 if odd == "low" else busy + 18 * (moment.phase == "sync" and busy > 0)
+        if odd == "foreign":
+            processes += (replace(_FOREIGN, memory=min(_FOREIGN.memory or 0, int(_FOREIGN_PART * total))),)
         return DeviceSample(
             index=device.index,
             uuid=device.uuid,
@@ -434,7 +544,26 @@ class Simulation:
             memory_used=min(total, _IDLE_MEMORY + sum(process.memory or 0 for process in processes)),
             memory_total=total,
             utilization=busy,
-            temperature=31 + round(busy * 0.38),
+            temperature=91 + busy // 32 if odd == "hot" else 31 + round(busy * 0.38),
             power=72 + round(busy * 6.1 + 9 * self._random.random()),
             processes=processes,
         )
+
+    def _fractions(
+        self, roles: tuple[Role, ...], usage: float, odd: Oddity | None, wave: int, moment: Moment
+    ) -> list[float]:
+        """What each process of a device uses of its memory, 0–1, in all below 1."""
+        levels = self._levels.get((wave, roles))
+        if levels is None:
+            factor = swing(moment) if self.options.story else 1.0
+            levels = tuple(factor * level for level in memory_levels(roles, moment))
+            self._levels[wave, roles] = levels
+        random = self._random.random
+        if odd == "low":
+            usage *= 0.12
+        fractions = [max(0.01, usage * (level + 0.02 * random() - 0.01)) for level in levels]
+        total = sum(fractions)
+        most = _FULL if odd == "full" else _LARGEST - _FOREIGN_PART * (odd == "foreign")
+        if total <= most and odd != "full":
+            return fractions
+        return [fraction * most / total for fraction in fractions]

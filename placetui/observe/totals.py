@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from placetui.observe.delta import replaced
 from placetui.observe.model import NodeSample, Observation, RankState
 
 
@@ -69,26 +70,25 @@ class TotalsWatch:
     """The totals of observation after observation: only nodes and components that changed are counted again."""
 
     def __init__(self) -> None:
-        self._nodes: dict[int, tuple[NodeSample, _Figures, Mapping[str, int]]] = {}
+        self._nodes: tuple[NodeSample, ...] = ()
+        self._known: dict[int, tuple[_Figures, Mapping[str, int]]] = {}
         self._sum = _NOTHING
         self._held: Counter[str] = Counter()
         self._ranks: dict[str, tuple[tuple[RankState, ...], int, int]] = {}
 
     def update(self, observation: Observation) -> Totals:
         """The totals of a later observation, or of any other."""
-        if len(self._nodes) > len(observation.nodes):
-            self.__init__()  # type: ignore[misc]
-        for node in observation.nodes:
-            known = self._nodes.get(node.rank)
-            if known is not None and known[0] is node:
-                continue
-            before, held_before = (_NOTHING, {}) if known is None else known[1:]
-            after, held = _figures(node)
+        then, now = replaced(self._nodes, observation.nodes)
+        self._nodes = observation.nodes
+        for rank in then | now:
+            before, held_before = self._known.pop(rank, (_NOTHING, {}))
+            after, held = _figures(now[rank]) if rank in now else (_NOTHING, {})
             self._sum = _Figures(*(a + b - c for a, b, c in zip(self._sum, after, before, strict=True)))
             if held != held_before:
                 self._held.subtract(held_before)
                 self._held.update(held)
-            self._nodes[node.rank] = node, after, held
+            if rank in now:
+                self._known[rank] = after, held
         known_ranks, self._ranks = self._ranks, {}
         for component, states in observation.ranks.items():
             counted = known_ranks.get(component)

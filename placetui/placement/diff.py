@@ -166,9 +166,10 @@ def _compare(
 
 
 def _positions(plan: Plan, component: Component) -> list[RankPosition]:
+    robots = plan.topology.robot_kinds
     return [
-        RankPosition(placement.cluster_node_rank, plan.kind_of(placement), tuple(placement.devices))
-        for placement in component.placements
+        RankPosition(one.cluster_node_rank, plan.kind_of(one) if robots or not one.devices else GPU, tuple(one.devices))
+        for one in component.placements
     ]
 
 
@@ -187,6 +188,8 @@ def _compare_nodes(before: Plan, after: Plan) -> Iterator[NodeDifference]:
     for rank in range(max(len(before.nodes), len(after.nodes))):
         one = before.nodes[rank] if rank < len(before.nodes) else None
         other = after.nodes[rank] if rank < len(after.nodes) else None
+        if one is other:
+            continue
         renamed = one is not None and other is not None and one.name != other.name
         old = _describe(one, renamed) if one else None
         new = _describe(other, renamed) if other else None

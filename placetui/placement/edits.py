@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from placetui.placement.plan import Component
-from placetui.placement.problems import Path
+from placetui.placement.problems import Path, Problem, Span
 
 
 class DeviceRef(Protocol):
@@ -256,6 +256,15 @@ class Refusal:
     """A sentence without a full stop."""
 
     hint: str = ""
+    rule: str = ""
+    """Id of the rule that would be violated; empty if the file's rules have nothing to do with it."""
+
+    span: Span | None = None
+    """The part of the text of a rule that is meant; None for all of it."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> Refusal:
+        return cls(problem.message, problem.hint, problem.rule, problem.span)
 
 
 class EditRefused(Exception):
@@ -264,3 +273,9 @@ class EditRefused(Exception):
     def __init__(self, reason: str, hint: str = "") -> None:
         super().__init__(reason)
         self.refusal = Refusal(reason, hint)
+
+    @classmethod
+    def of(cls, problem: Problem) -> EditRefused:
+        refused = cls(problem.message)
+        refused.refusal = Refusal.of(problem)
+        return refused

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, Literal
@@ -185,6 +185,11 @@ set_node_id = _Named.__dict__["_node_id"].__set__
 
 set_undecided = _Named.__dict__["_undecided"].__set__
 """Say that the framework does not decide the `device` before launch, or neither the device nor the `node`."""
+
+
+def unfixed(placements: Iterable[Placement]) -> Iterator[Placement]:
+    """Those that are not `fixed`, of thousands that mostly are."""
+    return (one for one in placements if hasattr(one, "_undecided"))
 
 
 def _copy_of(slot: Any) -> property:

@@ -11,7 +11,7 @@ from operator import attrgetter, le
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from placetui.placement.placements import Placement, Placements
+from placetui.placement.placements import Placement, Placements, unfixed
 from placetui.placement.problems import Path, Problem
 from placetui.placement.ranks import Segment
 from placetui.placement.topology import CLUSTER, Node, Topology
@@ -219,6 +219,9 @@ class Plan:
     components: Mapping[str, Component] = field(default_factory=dict)
     """In file order."""
 
+    unplaced: tuple[str, ...] = ()
+    """Components that the file names and that could not be placed, in file order."""
+
     problems: list[Problem] = field(default_factory=list)
     groups: tuple[PlannedGroup, ...] = ()
     """In the order of the requests; empty where they follow from the placements."""
@@ -266,10 +269,7 @@ class Plan:
     def unfixed_nodes(self) -> frozenset[int]:
         """Nodes with ranks that the framework does not place before launch."""
         return frozenset(
-            one.cluster_node_rank
-            for component in self.components.values()
-            for one in component.placements
-            if not one.fixed
+            one.cluster_node_rank for component in self.components.values() for one in unfixed(component.placements)
         )
 
     def residents(self, node: int) -> Iterator[tuple[Component, Placement]]:

@@ -174,9 +174,8 @@ def parse_rule(text: str, total: int | None, describe: Describe = _nothing, noun
         segments.append(Segment(resources, processes, span))
         last_resource, last_process = resources[-1], processes[-1]
     if not segments:
-        raise RankError(
-            "empty_placement", f"the rule `{shorten(text)}` names no {noun}", "write for example `0-7` or `all`"
-        )
+        named = f"the rule `{shorten(text)}`" if text.strip() else "the rule is empty: it"
+        raise RankError("empty_placement", f"{named} names no {noun}", "write for example `0-7` or `all`")
     if start := segments[0].processes.start:
         raise RankError(
             "process_start",

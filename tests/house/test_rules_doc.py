@@ -78,6 +78,7 @@ FORWARDERS = frozenset(
         ("values.py", "rule"),
         # Not an id: what the dashboard shows of an edit that is refused.
         ("main.py", "refusal"),
+        ("session.py", "why.rule"),
         ("workspace.py", "result"),
         ("workspace.py", "Refusal(result.message, result.hint)"),
     }

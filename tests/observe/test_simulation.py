@@ -176,6 +176,37 @@ def test_of_a_large_cluster_a_tenth_changes_at_a_time_and_everything_in_turn() -
     assert everything == set(range(1300))
 
 
+STORY = SimulationOptions(seed=3, node_stale_every=None, story=True)
+
+
+def test_in_the_story_of_a_small_cluster_a_foreign_process_comes_and_a_rank_stays_dead() -> None:
+    seen = watch(Simulation(layout(2), STORY), 100, step=1.0)
+    foreign = [
+        process
+        for node in seen[-1].nodes
+        for device in node.devices
+        for process in device.processes
+        if process.kind == "foreign"
+    ]
+    assert [(one.pid, one.command, (one.memory or 0) >> 30) for one in foreign] == [(31877, "python eval.py", 6)]
+    dead = [{(one.component, one.rank) for one in each.all_ranks if one.state == "dead"} for each in seen]
+    assert dead[-1] == dead[-15]
+    assert len(dead[-1]) == 1
+    assert [bool(dead[second]) for second in (20, 28, 60)] == [False, True, False], "one died before, and came back"
+    assert seen == watch(Simulation(layout(2), STORY), 100, step=1.0)
+
+
+def test_in_the_story_of_a_large_cluster_a_few_gpus_are_unlike_their_peers() -> None:
+    last = watch(Simulation(layout(64), STORY), 100, step=1.0)[-1]
+    devices = [device for node in last.nodes if not node.stale for device in node.devices]
+    full = [one for one in devices if (one.memory_percent or 0) > 98]
+    low = [one for one in devices if (one.memory_percent or 0) < 15]
+    hot = [one for one in devices if (one.temperature or 0) > 90]
+    assert [len(full), len(low), len(hot), sum(node.stale for node in last.nodes)] == [4, 1, 1, 2]
+    means = [sum(one.memory_used or 0 for one in devices[first : first + 64]) >> 36 for first in range(0, 448, 64)]
+    assert max(means) > 1.3 * min(means), "parts of the cluster are in different phases"
+
+
 def test_nodes_nobody_sits_on_do_not_change() -> None:
     empty = Simulation(SimulatedLayout((LayoutNode("a", gpus=8), LayoutNode("b"))), CALM)
     first = empty.step(0)
@@ -218,3 +249,9 @@ def test_options_survive_json() -> None:
 def test_roles_are_guessed_from_names() -> None:
     names = ("actor", "critic", "rollout", "actor_inference", "reward", "env")
     assert [role_of(name) for name in names] == ["train", "train", "rollout", "rollout", "other", "other"]
+
+
+def test_a_cluster_without_a_job_has_no_rank_that_could_die() -> None:
+    simulation = Simulation(SimulatedLayout((LayoutNode("node0", "10.0.0.0", 8),), ()), SimulationOptions(story=True))
+    seen = [simulation.step(1000.0 + second) for second in range(120)]
+    assert [one.ranks for one in seen] == [{}] * 120

@@ -183,7 +183,7 @@ class GroupReader:
             outside = [rank for rank in ranks if rank not in self.members]
             if outside:
                 message = f"node {outside[0]} is not in group `{self.label}`"
-                here.error("env_rank_not_subset", message, hint=f"its nodes are {listing(self.ranks)}")
+                here.error("env_rank_not_subset", message, hint=f"nodes of the group: {listing(self.ranks)}")
         interpreter = config.get("python_interpreter_path")
         variables = _env_vars(config.get("env_vars"), at.below("env_vars"))
         return EnvConfig(tuple(ranks), variables, None if interpreter is None else str(interpreter))
@@ -234,7 +234,7 @@ def check_robots(groups: Sequence[GroupReader], reading: ClusterReading) -> None
         for node, at in group.robot_nodes:
             if group.members and node not in group.members:
                 message = f"the {kind} is on node {node}, which is not in group `{group.label}`"
-                at.error("hardware_rank_not_in_group", message, hint=f"its nodes are {listing(group.ranks)}")
+                at.error("hardware_rank_not_in_group", message, hint=f"nodes of the group: {listing(group.ranks)}")
                 group.break_()
             elif owner.setdefault((node, kind), group) is not group:
                 both = f"`{owner[node, kind].label}` and `{group.label}`"

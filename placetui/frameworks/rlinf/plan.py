@@ -55,6 +55,7 @@ def plan_rlinf(reader: Reader, options: PlanOptions, problems: Problems) -> Plan
         topology_source="assumed" if options.nodes is None else options.topology_source,
         topology=cluster,
         components=components,
+        unplaced=tuple(name for name in strategies if name and name not in components),
     )
 
 
