@@ -72,7 +72,7 @@ def attempt(
     tolerated = framework_of(plan).tolerated_rules
     for problem in fresh:
         if problem.rule not in tolerated:
-            return Refusal(problem.message, problem.hint)
+            return Refusal.of(problem)
     reason = _unwanted(plan, after, edit)
     if reason:
         hint = "an overridden value (`--set`) may hide the change" if request.overrides else ""

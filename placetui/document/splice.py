@@ -62,7 +62,7 @@ def _longest(most: int, agrees: Callable[[int], bool]) -> int:
 # Unified diffs
 
 
-def unified_diff(old: str, new: str, name: str) -> list[str]:
+def unified_diff(old: str, new: str, name: str, context: int = 3) -> list[str]:
     """Lines without line breaks, as `diff -u` prints them; none when the texts are the same.
 
     A carriage return at the end of a line is shown as part of it.
@@ -70,7 +70,7 @@ def unified_diff(old: str, new: str, name: str) -> list[str]:
     from difflib import unified_diff as difference_lines  # seldom needed, and slow to load
 
     shown: list[str] = []
-    for line in difference_lines(_lines(old), _lines(new), name, name, lineterm=""):
+    for line in difference_lines(_lines(old), _lines(new), name, name, n=context, lineterm=""):
         shown.append(line.removesuffix("\n"))
         if len(shown) > 2 and not line.endswith("\n") and not line.startswith("@@"):
             shown.append(NO_NEWLINE)

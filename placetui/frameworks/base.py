@@ -171,8 +171,9 @@ class Framework(Protocol):
     edit: Callable[[Plan, Operation, Mapping[str, Any]], Edit] | None = None
     """What an operation changes in the file, whose values are given as written; raises `Refused`."""
 
-    arrange: Callable[[Plan, Layout, Mapping[str, Any]], list[Override]] | None = None
-    """Overrides that arrange the components so; empty when there is nothing to arrange."""
+    arrange: Callable[[Plan, Layout, int | None, Mapping[str, Any]], list[Override]] | None = None
+    """Overrides that arrange the components so; empty when there is nothing to arrange. The number is that of GPUs for
+    training when disaggregated; None for what the framework gives it."""
 
     template: Callable[[Layout, JobSize], Mapping[str, Any] | Refusal] | None = None
     """The sections of a new file with training and rollout."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Literal
@@ -20,16 +20,25 @@ from placetui.grid.densities import (
     Region,
     lay_out,
 )
-from placetui.grid.look.style import MUTED, TEXT, Line, LineBuilder, Run
+from placetui.grid.look.style import FAINT, MUTED, TEXT, Line, LineBuilder, Run, plain
 from placetui.grid.look.text import CellWidth, cell_width
 from placetui.grid.marks import Mark
 from placetui.grid.overlay import Overlay
-from placetui.grid.pen import Pen
+from placetui.grid.pen import Compared, Pen
 from placetui.placement.plan import GPU, Plan
 from placetui.placement.wording import count, share_figure
 
 LEGEND = 72
 """Columns that the legend takes at least."""
+
+MOST_LETTERS = 4
+"""Components that a node is known by at most."""
+
+IMPORTANCE = (
+    *("dead", "oversubscribed", "not as planned", "above threshold", "far below", "restarting", "stale", "pending"),
+    *("starting", "place not fixed", "one process", "not adjacent", "free"),
+)
+"""What the signs mean that do not occur in every picture, the most important first."""
 
 WIDEST_NAME, WIDEST_RULE = 24, 32
 """Columns of names and rules in the legend."""
@@ -60,14 +69,13 @@ class Drawing:
         nodes: Sequence[int] | None = None,
         overlay: Overlay | None = None,
         metric: HeatMetric = "memory",
-        moves: Mapping[tuple[str, int], str] | None = None,
+        compared: Compared | None = None,
     ) -> None:
         """Lay out a drawing.
 
         Without a width it has its natural size; it can be wider than asked for where devices do not fit. Without
-        colours the heat wall has digits and letters. Nodes are drawn in the order of these ranks. `moves` say by
-        component and rank where it goes or came from, in place of its share. `cell_width` counts the columns of a text:
-        a terminal library knows better than the default.
+        colours the heat wall has digits and letters. Nodes are drawn in the order of these ranks. `cell_width` counts
+        the columns of a text: a terminal library knows better than the default.
         """
         self.plan = plan
         self.density = density
@@ -77,10 +85,15 @@ class Drawing:
         self.overlay = overlay
         self.metric: HeatMetric = metric
         self.spare = 0
-        """Lines of each node beyond what it needs; -1: one less, where GPUs are known by their columns."""
+        """Lines of each node beyond what it needs; -1: one less, where GPUs are known by their columns.
 
-        self.pen = Pen(plan, ascii, cell_width, color=color, moves=moves)
-        self._census = Census(plan)
+        On the heat wall, whether a GPU has a whole cell.
+        """
+
+        self.pen = Pen(plan, ascii, cell_width, color=color, compared=compared)
+        self.census = Census(plan)
+        """What stands on each node, counted once."""
+
         self._lines: OrderedDict[int, tuple[Line, ...]] = OrderedDict()
         self._layouts: dict[Density, DensityLayout] = {}
         """Those that were needed so far; shared with drawings that differ in density or live data only."""
@@ -110,7 +123,8 @@ class Drawing:
             drawing.requested_width = width
         if nodes != "same":
             drawing.nodes = range(len(self.plan.nodes)) if nodes is None else nodes
-            drawing.__dict__.pop("_positions", None)
+            for name in ("_positions", "nodes_by_letters"):
+                drawing.__dict__.pop(name, None)
         if drawing._request != self._request:
             drawing._layouts = {}
         return drawing
@@ -118,7 +132,7 @@ class Drawing:
     @property
     def _request(self) -> LayoutRequest:
         live = self.overlay is not None
-        return LayoutRequest(self.pen, self.nodes, self.requested_width, live, self._census, self.metric, self.spare)
+        return LayoutRequest(self.pen, self.nodes, self.requested_width, live, self.census, self.metric, self.spare)
 
     @property
     def _layout(self) -> DensityLayout:
@@ -133,7 +147,8 @@ class Drawing:
         for density in DENSITIES if len(self.nodes) <= height else DENSITIES[-1:]:
             drawing = self.change(density=density, spare=0)
             if drawing._fits(height):
-                return drawing.grown(height)
+                roomy = drawing.change(spare=1)
+                return roomy if density == "heat" and roomy._fits(height) else drawing.grown(height)
             if density == "small" and (tight := drawing.change(spare=-1))._fits(height):
                 return tight
         return drawing
@@ -147,6 +162,10 @@ class Drawing:
     def _fits(self, height: int) -> bool:
         room = self.width if self.requested_width is None else self.requested_width
         return self.height + len(self.header()) <= height and max(self.least_width, self.width) <= room
+
+    def residents(self, node: int) -> int:
+        """The most rows of residents on a GPU of a node."""
+        return self.census[node].gpu_rows
 
     # What the layout says of itself: see `DensityLayout`.
 
@@ -244,26 +263,52 @@ class Drawing:
 
     def legend(self) -> tuple[Line, ...]:
         """What letters and signs mean: a line per component, then the signs."""
-        return (*_legend_lines(self.pen), *self.key(max(self.width, LEGEND)))
+        return (*_legend_lines(self.pen), *_key_lines(self._layout.key(), max(self.width, LEGEND)))
 
-    def signs(self) -> Iterator[tuple[Run, str]]:
-        """The signs of the density, and what they mean."""
-        yield from self._layout.key()
+    def signs(self) -> list[tuple[Run, str]]:
+        """The signs that occur in the plan and in what is live, and what they mean; the most important first."""
+        signs = list(self._layout.key())
+        always = [one for one in signs if one[1] not in IMPORTANCE]
+        return always + sorted(
+            (one for one in signs if one[1] in self._occurring), key=lambda one: IMPORTANCE.index(one[1])
+        )
 
-    def has_signs_of(self, other: Drawing) -> bool:
+    @property
+    def _occurring(self) -> frozenset[str]:
+        live = self.overlay.signs | self._layout.drawn_signs if self.overlay else frozenset()
+        return self.census.signs | live | frozenset(["place not fixed"] if self.plan.unfixed_nodes else [])
+
+    def shares_layout(self, other: Drawing) -> bool:
+        """Whether both differ in what is live at most."""
         return self._layout is other._layout
 
-    def letter_of(self, node: int) -> Run | None:
-        """The letter of the component with the largest share of a node's first GPU; None if it is free."""
-        first = self._census[node].largest[:1]
-        if not first or first[0] is None:
-            return None
-        mark = self.pen.by_number[first[0]]
-        return Run(mark.letter[0], self.pen.letter_style(mark.name))
+    def has_signs_of(self, other: Drawing) -> bool:
+        return self.shares_layout(other) and self._occurring == other._occurring
 
-    def key(self, width: int) -> tuple[Line, ...]:
-        """What the signs mean, in lines of at most `width` columns."""
-        return _key_lines(self._layout.key(), width)
+    def letters_of(self, node: int) -> Line:
+        """The letters of the components on a node's GPUs, in the order of the file; a dot if all are free."""
+        found = self.census[node].components
+        marks = [self.pen.by_number[number] for number in found[:MOST_LETTERS]]
+        letters = tuple(Run(mark.letter[0], self.pen.letter_style(mark.name)) for mark in marks)
+        return letters or (Run(self.pen.glyphs.empty, FAINT),)
+
+    @cached_property
+    def nodes_by_letters(self) -> Counter[str]:
+        """How many of the nodes have which letters."""
+        first_of = {self.census[node]: node for node in self.nodes}
+        found: Counter[str] = Counter()
+        for extent, number in Counter(map(self.census.__getitem__, self.nodes)).items():
+            found[plain(self.letters_of(first_of[extent]))] += number
+        return found
+
+    @property
+    def free(self) -> tuple[int, int]:
+        """GPUs that nobody is on, and nodes all of whose GPUs are free."""
+        return self.census.free
+
+    def key(self, width: int) -> Line:
+        """What the signs mean that occur, as much of it as fits into `width` columns."""
+        return _key_lines(self.signs(), width)[0]
 
 
 def _legend_lines(pen: Pen) -> tuple[Line, ...]:

@@ -10,10 +10,11 @@ from typing import Literal, TypeAlias, get_args
 
 from placetui.grid.devices import DeviceSets, Places
 from placetui.grid.marks import component_letters
+from placetui.grid.overlay import Overlay
 from placetui.grid.tables.filters import AMOUNT, COMPARE, SIGNS
 from placetui.observe.model import DeviceSample, Observation
 from placetui.placement.names import Named, Names, UnknownName, fold
-from placetui.placement.plan import Plan
+from placetui.placement.plan import GPU, Plan
 from placetui.placement.wording import GIB, clean, listing
 
 Order: TypeAlias = Literal["rank", "name", "memory", "state", "free"]
@@ -30,6 +31,9 @@ _LAYOUT_WORDS = {
     "shared": "no device is shared by two components",
     "oversubscribed": "no GPU is oversubscribed",
 }
+MARKED = "marked"
+"""The query of devices that something is wrong with."""
+
 _LIVE_WORDS = ("dead", "pending", "starting", "restarting", "alive", "stale")
 _READING = re.compile(rf"(mem|memory|util|load)({SIGNS}){AMOUNT}")
 _IN_WORDS = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most", "=": "just"}
@@ -186,6 +190,14 @@ class _Query:
             known = listing(_LAYOUT_WORDS)
             raise UnknownName(f"`{word}` needs a running cluster to look at", f"without one there is {known}")
         return self._observation
+
+
+def marked(plan: Plan, live: Overlay) -> Hits:
+    """The devices that bear a mark: an alert, a difference from the plan, a rank that is not alive, old values."""
+    sets = DeviceSets(plan)
+    keys = sets.gpus(sets.stale(live.observation))
+    keys |= {sets.key(node, GPU, index) for node, index in live.noted if 0 <= node < len(plan.nodes)}
+    return Hits(MARKED, Places(sets, keys), MARKED, "" if keys else "nothing is marked")
 
 
 def matching_nodes(hits: Hits, plan: Plan) -> list[int]:

@@ -121,9 +121,15 @@ def _free_hue(name: str, uses: Counter[int]) -> int:
     return min(wanted, key=lambda hue: uses[hue])
 
 
+def plan_marks(plan: Plan) -> dict[str, Mark]:
+    """A mark for each component, in file order; those that could not be placed come last."""
+    return component_marks((*plan.components, *plan.unplaced), plan.letters)
+
+
 def component_letters(plan: Plan) -> dict[str, str]:
     """The letter of each component."""
-    return {name: mark.letter for name, mark in component_marks(plan.components, plan.letters).items()}
+    marks = plan_marks(plan)
+    return {name: marks[name].letter for name in plan.components}
 
 
 def _letters(name: str) -> list[str]:

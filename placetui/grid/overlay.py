@@ -21,6 +21,9 @@ URGENCY: tuple[ShownState, ...] = ("dead", "restarting", "stale", "starting", "p
 _ON_DEVICE: tuple[State, ...] = ("dead", "restarting", "pending", "starting")
 """Of several ranks on a device that are not alive, the state that is shown for it: the first of these."""
 
+SLOW = 15.0
+"""Seconds after which a rank that is starting is called slow."""
+
 _SHOWN_OTHERWISE = ("dead_rank", "missing_rank", "stale")
 """Differences that the state of a rank or the age of a sample shows."""
 
@@ -38,6 +41,7 @@ class Overlay:
         watch: DriftWatch | None = None,
         earlier: Overlay | None = None,
         history: DeviceHistory | None = None,
+        launching: bool = False,
     ) -> None:
         """Lay an observation over a plan.
 
@@ -48,11 +52,14 @@ class Overlay:
         self.observation = observation
         self.alerts = tuple(alerts)
         self.history = history
+        self.launching = launching
+        """Whether a launch is under way: what is alive is said, and what is slow is marked."""
+
         self._compared = compared
         known = earlier if earlier is not None and earlier.plan is plan else None
         self._watch: DriftWatch = watch or (known._watch if known else DriftWatch(plan))
         if known and known.observation.ranks is observation.ranks:
-            self.__dict__["_not_alive"] = known._not_alive
+            self.__dict__["not_alive"] = known.not_alive
 
     @cached_property
     def drift(self) -> tuple[Drift, ...]:
@@ -67,7 +74,20 @@ class Overlay:
     @cached_property
     def noted(self) -> frozenset[tuple[int, int]]:
         """Nodes and GPUs of which there is more to say than how full and busy they are."""
-        return self.marked.union(self._not_alive)
+        return self.marked.union(self.not_alive)
+
+    @cached_property
+    def signs(self) -> frozenset[str]:
+        """What occurs in it, in the words of the key."""
+        found: set[str] = set(self.not_alive.values())
+        nodes = () if self._compared else self.observation.nodes
+        if any(one.kind == "stale" for one in self.drift) or any(node.stale for node in nodes):
+            found.add("stale")
+        if self._drifting:
+            found.add("not as planned")
+        if self.alerts:
+            found.add("above threshold")
+        return frozenset(found)
 
     @cached_property
     def noted_nodes(self) -> frozenset[int]:
@@ -97,7 +117,7 @@ class Overlay:
         return frozenset(found)
 
     @cached_property
-    def _not_alive(self) -> dict[tuple[int, int], State]:
+    def not_alive(self) -> dict[tuple[int, int], State]:
         """By node and GPU the worst state of the ranks on it, where not all are alive."""
         found: dict[tuple[int, int], State] = {}
         # Of many thousands nearly all are alive: those are passed over as quickly as can be.
@@ -105,6 +125,35 @@ class Overlay:
             for key in self._gpus_of(one.component, one.rank):
                 found[key] = min(found.get(key, one.state), one.state, key=_ON_DEVICE.index)
         return found
+
+    @cached_property
+    def _starting(self) -> dict[tuple[str, int], float]:
+        """By component and rank, for how many seconds it has been starting, where that is known."""
+        states = (one for ranks in self.observation.ranks.values() for one in ranks) if self.launching else ()
+        now = self.observation.time
+        return {
+            (one.component, one.rank): max(0.0, now - one.since)
+            for one in states
+            if one.state == "starting" and one.since is not None
+        }
+
+    @cached_property
+    def _slow(self) -> frozenset[tuple[int, int]]:
+        late = (rank for rank, seconds in self._starting.items() if seconds >= SLOW)
+        return frozenset(place for rank in late for place in self._gpus_of(*rank))
+
+    @cached_property
+    def waiting_nodes(self) -> frozenset[int]:
+        """Nodes with ranks that are starting: what is said of these changes with every second."""
+        return frozenset(node for rank in self._starting for node, _ in self._gpus_of(*rank))
+
+    def seconds_starting(self, component: str, rank: int) -> float | None:
+        """For how long a rank of a launch has been starting; None if it is not, or that is unknown."""
+        return self._starting.get((component, rank))
+
+    def is_slow(self, node: int, index: int) -> bool:
+        """Whether a rank on a GPU takes long to start."""
+        return (node, index) in self._slow
 
     def _gpus_of(self, name: str, rank: int) -> list[tuple[int, int]]:
         component = self.plan.components.get(name)
@@ -137,11 +186,11 @@ class Overlay:
 
     def state_on(self, node: int, index: int) -> State | None:
         """The worst state of the ranks on a GPU; None where all are alive, or nothing is known."""
-        return self._not_alive.get((node, index))
+        return self.not_alive.get((node, index))
 
     def changed_since(self, earlier: Overlay) -> set[tuple[int, int]]:
         """Nodes and GPUs on which a rank came up, died or is started again since an earlier overlay."""
-        before, after = earlier._not_alive, self._not_alive
+        before, after = earlier.not_alive, self.not_alive
         if before is after:
             return set()
         return {place for place, _ in before.items() ^ after.items()}

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from placetui.grid.look.glyphs import glyphs
 from placetui.grid.look.meters import gradient, history, thin
-from placetui.grid.look.style import ERROR, FAINT, MUTED, TEXT, WARNING, Ground, Line, LineBuilder, Role, Run, Style
+from placetui.grid.look.style import (
+    ERROR,
+    FAINT,
+    MUTED,
+    NAME,
+    TEXT,
+    WARNING,
+    Ground,
+    Line,
+    LineBuilder,
+    Role,
+    Run,
+    Style,
+)
 from placetui.grid.look.text import CellWidth, Keep, cell_width, cut
-from placetui.grid.marks import Mark, component_marks
+from placetui.grid.marks import Mark, plan_marks
+from placetui.grid.moves import ADDED, Departure, Moves
 from placetui.grid.overlay import ShownState
+from placetui.observe.history import MemoryUse
 from placetui.placement.plan import Plan
 from placetui.placement.topology import Node
 from placetui.placement.wording import clean
@@ -29,6 +45,22 @@ REMEMBERED = 4096
 """Meters that are kept."""
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What is drawn of a plan beside another: then devices are numbered over all nodes, as moves name them."""
+
+    moves: Moves
+
+    memory: Mapping[tuple[int, int], MemoryUse] = field(default_factory=dict)
+    """By node and GPU, what was measured; nothing of a plan that is only tried."""
+
+    measured: bool = False
+    """Whether there is such a figure in either plan, for which GPUs have room in both."""
+
+    rows: Sequence[int] = ()
+    """By node, residents of a GPU that there is room for at least, so that nodes are as high in both plans."""
+
+
 class Pen:
     """Writes parts of one plan."""
 
@@ -39,7 +71,7 @@ class Pen:
         measure: CellWidth = cell_width,
         *,
         color: bool = True,
-        moves: Mapping[tuple[str, int], str] | None = None,
+        compared: Compared | None = None,
     ) -> None:
         self.plan = plan
         self.ascii = ascii
@@ -47,18 +79,29 @@ class Pen:
         self.color = color
         """Whether colours are shown: what they would say is written otherwise."""
 
-        self.moves = moves or {}
-        """By component and rank, where it goes or came from, as `→8`."""
+        self.compared = compared
+        """None: the plan is drawn for itself."""
 
+        self.memory: Mapping[tuple[int, int], MemoryUse] = compared.memory if compared else {}
         self.glyphs = glyphs(ascii)
         self._cleaned: dict[str, str] = {}
         self._styles: dict[tuple[object, ...], Style] = {}
         self._meters: dict[tuple[object, ...], Line] = {}
 
     @cached_property
+    def moves(self) -> Mapping[tuple[str, int], str]:
+        """By component and rank, where it goes or came from, as `→8`."""
+        return {} if self.compared is None else self.compared.moves.beside
+
+    @cached_property
+    def left(self) -> Mapping[int, Sequence[Departure]]:
+        """By node, who was on its GPUs in the plan before, and where they went."""
+        return {} if self.compared is None else self.compared.moves.left
+
+    @cached_property
     def marks(self) -> dict[str, Mark]:
-        """Letter and hue of each component, in the order of the file."""
-        return component_marks(self.plan.components, self.plan.letters)
+        """Letter and hue of each component, in the order of the file; of those that are not placed, too."""
+        return plan_marks(self.plan)
 
     @cached_property
     def by_number(self) -> tuple[Mark, ...]:
@@ -113,6 +156,10 @@ class Pen:
 
     def state(self, state: ShownState) -> Run:
         return Run(self.glyphs.states[state], STATE_STYLES[state])
+
+    def state_word(self, state: ShownState) -> Run:
+        """`· alive`, `✗ dead`."""
+        return Run(f"{self.glyphs.states[state]} {state}", STATE_STYLES[state])
 
     def chip(self, component: str) -> Run:
         """` A `: the letter on its hue."""
@@ -176,6 +223,13 @@ class Pen:
         """What the sign of ranks means whose place is only expected, where there are any."""
         if self.plan.unfixed_nodes:
             yield Run(self.glyphs.unfixed, MUTED), "place not fixed"
+
+    def moves_key(self) -> Iterator[tuple[Run, str]]:
+        """What the signs beside ranks mean that come or go, where there are any."""
+        shown = {text[0] for text in self.moves.values()} | {one.gone[0] for node in self.left.values() for one in node}
+        signs = (self.glyphs.came, self.glyphs.goes, ADDED, self.glyphs.ends)
+        words = zip(signs, ("comes from", "goes to", "added", "removed"), strict=True)
+        yield from ((Run(sign, NAME), text) for sign, text in words if sign in shown)
 
     def group_of(self, component: str, rank: int) -> str:
         """The server group of an engine; empty where all are alike."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 from placetui.bridge.child import SimulatedObserver, run
@@ -54,8 +54,13 @@ def down(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
 
 
 def _clusters(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
-    """Addresses of the clusters that have a process on this machine."""
-    return {"clusters": find_clusters()}
+    """Addresses of the clusters that have a process on this machine; of those that answer, nodes and GPUs."""
+    sizes = {}
+    for address in (found := find_clusters()):
+        with suppress(ClusterError), closing(open_head(address)) as head:
+            nodes = head.nodes()
+            sizes[address] = len(nodes), sum(node.gpus for node in nodes)
+    return {"clusters": found, "sizes": sizes}
 
 
 def _job(job: Callable[[Mapping[str, Any], Work], Mapping[str, Any]], *, tells: bool = False) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import inspect
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
 from textual.app import App, SystemCommand
@@ -17,9 +18,11 @@ from textual.filter import LineFilter, NoColor
 from textual.message import Message
 from textual.notifications import Notify, SeverityLevel
 from textual.screen import Screen
+from textual.worker import Worker
 
 from placetui.document import DocumentError
 from placetui.observe.model import Observation
+from placetui.observe.operations import AUTO
 from placetui.observe.ports import ClusterSource, Status
 from placetui.placement.wording import plain
 from placetui.tui.actions import ACTIONS, BY_ID, Action, Context, availability, bindings, key_names, why_not
@@ -36,10 +39,19 @@ from placetui.tui.terminal.toasts import Notice
 from placetui.tui.themes import DEFAULT_THEME, GridPalette, load_themes, notice, variable_defaults
 from placetui.tui.workspace import Workspace
 
+if TYPE_CHECKING:
+    from placetui.tui.dialogs.picker import PickerScreen
+
 __all__ = ["Choice", "Dashboard", "Options"]
 
 NEW, DEMO, CLUSTER = "\0new", "\0demo", "\0cluster "
 """What can be opened besides files."""
+
+TURNS = 8
+"""Turns of the event loop in which an action opens its dialog, unless it has to ask somebody first."""
+
+LOOKS = 30
+"""Looks at a dialog that opens, a hundredth of a second apart."""
 
 COLLECTING = (50_000, 1, 5)
 """Thresholds of the garbage collector. Plans and observations are up to millions of objects without cycles: to look at
@@ -80,6 +92,9 @@ class Dashboard(App[int]):
         self._first = session
         self._request = session.asked if session is not None else options.plan_request
         self._workspace: Workspace | None = None
+        self._start: PickerScreen | None = None
+        """The start screen, while it is open."""
+
         self._endings: Endings | None = None
         self._collecting = gc.get_threshold()
         self._themes, problems = load_themes(options.user_themes)
@@ -129,8 +144,10 @@ class Dashboard(App[int]):
         elif self.options.picture is not None:
             self.push_screen(WaitingScreen())
             self.cluster.look_at(self.options.picture())
+            if self.starts_open:
+                self.open(asked=False)
         else:
-            self.open()
+            self.open(asked=False)
 
     def on_unmount(self) -> None:
         gc.set_threshold(*self._collecting)
@@ -162,15 +179,28 @@ class Dashboard(App[int]):
         return None if self.main is None else self.main.workspace.session
 
     @property
+    def starts_open(self) -> bool:
+        """Whether placetui searches for a cluster behind the start screen, because none was named."""
+        return self.options.picture_of is not None and self.options.address == AUTO
+
+    @property
     def is_waiting(self) -> bool:
-        """Whether the first look at a cluster is waited for, and nothing covers that."""
-        return isinstance(self.screen, WaitingScreen)
+        """Whether the user waits for the first search for a cluster, or has not touched the start screen yet."""
+        untouched = self._start is not None and self.screen is self._start and not self._start.touched
+        return untouched or isinstance(self.screen, WaitingScreen)
+
+    def no_cluster(self) -> None:
+        """No cluster was named and none was found: offer files."""
+        if self._start is None:
+            self.open(asked=False)
 
     def say_waiting(self, status: Status) -> None:
         """Say how the link is, while the first look at a cluster is waited for."""
         for screen in self.screen_stack:
             if isinstance(screen, WaitingScreen):
                 screen.say(status)
+        if self._start is not None and status.message and not status.absent:
+            self._start.say(plain(f"{status.link}: {status.message}"))
 
     def show(self, session: Session, *, new: bool = False) -> None:
         """Open a session on a main screen of its own, in place of what is there and of the dialogs above it."""
@@ -239,9 +269,26 @@ class Dashboard(App[int]):
         if reason := why_not(action, context):
             self.notify(reason, severity="warning", markup=False)
             return
+        screen = self.screen
         result = getattr(self._owner(action), name)()
         if inspect.isawaitable(result):
             await result
+        elif isinstance(result, Worker) or self.screen is not screen:
+            await self._opened(screen)
+
+    async def _opened(self, before: Screen[Any]) -> None:
+        """Wait for a dialog that an action opens: the next key is meant for it."""
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+            if self.screen is not before:
+                break
+        else:
+            return
+        opened = self.screen
+        for _ in range(LOOKS):
+            if self.screen is not opened or opened.focused is not None or opened.AUTO_FOCUS == "":
+                return
+            await asyncio.sleep(0.01)
 
     def _owner(self, action: Action) -> Any:
         if action.owner == "app":
@@ -307,7 +354,8 @@ class Dashboard(App[int]):
         return self.workspace is None or await self.workspace.may_leave()
 
     @work
-    async def open(self) -> None:
+    async def open(self, *, asked: bool = True) -> None:
+        """Let the user choose what to open; if nobody `asked` for that, it is the start screen."""
         from placetui.tui.dialogs.picker import PickerScreen
 
         if not await self.may_leave_file():
@@ -316,8 +364,11 @@ class Dashboard(App[int]):
         choices = [*self._other_choices(), *self.options.choices]
         find_clusters = self._found_clusters if start and self.options.picture_of is not None else None
         while True:
-            screen = PickerScreen(choices, self.options.ascii, start=start, find_clusters=find_clusters)
+            leaves = len(self.screen_stack) == 1 or self.starts_open
+            screen = PickerScreen(choices, self.options.ascii, start=start, leaves=leaves, find_clusters=find_clusters)
+            self._start = None if asked else screen
             file = await self.push_screen_wait(screen)
+            self._start = None
             if file is None:
                 self._nothing_opened()
                 return
@@ -334,13 +385,13 @@ class Dashboard(App[int]):
                 return
 
     def _other_choices(self) -> Iterable[Choice]:
-        yield Choice(NEW, "a new file, with a preview of its grid", "new")
+        yield Choice(NEW, "with a preview of its grid", "new", label="new file")
         if self.options.demo is not None:
-            yield Choice(DEMO, "a job on a simulated cluster", "demo")
+            yield Choice(DEMO, "a job on a simulated cluster", "demo", label="demo")
 
     async def _found_clusters(self) -> list[Choice]:
-        addresses = await self.cluster.found_clusters()
-        return [Choice(f"{CLUSTER}{address}", f"the Ray cluster at {address}", "cluster") for address in addresses]
+        found = await self.cluster.found_clusters()
+        return [Choice(f"{CLUSTER}{address}", size, "cluster", "Ray", address) for address, size in found.items()]
 
     def _look_at_cluster(self, address: str) -> None:
         """Show a cluster of this machine as it is."""
@@ -349,6 +400,7 @@ class Dashboard(App[int]):
         self.options = self.cluster.options = replace(self.cluster.options, address=address)
         if not self.is_waiting:
             self.push_screen(WaitingScreen())
+        self.cluster.drop_source()
         self.cluster.look_at(open_picture(address))
 
     async def open_file(self, file: str) -> bool:
@@ -364,7 +416,7 @@ class Dashboard(App[int]):
         return True
 
     def _nothing_opened(self) -> None:
-        if self.main is None and not self.is_waiting:
+        if self._workspace is None and (self.starts_open or not self.is_waiting):
             self.exit(0)
 
     @work

@@ -35,7 +35,10 @@ class Review:
 class Editor:
     """Edits of one file. The history's text is the truth; sessions follow from it."""
 
-    def __init__(self, session: Session, *, write: bool, new: bool = False) -> None:
+    def __init__(self, session: Session, *, write: bool, new: bool = False, recovers: bool = True) -> None:
+        self._recovers = recovers
+        """Whether unsaved work is kept, and what an earlier run kept is found."""
+
         self.write = write
         """Whether the opened file may be changed."""
 
@@ -193,6 +196,8 @@ class Editor:
 
     def keep(self) -> None:
         """Keep unsaved work where a crash cannot reach it; nothing unsaved leaves nothing of ours behind."""
+        if not self._recovers:
+            return
         if self.dirty:
             if recovery.keep(self.path, self.history.text, self.stamp.digest):
                 self._kept = self.history.text
@@ -209,7 +214,7 @@ class Editor:
 
     def lost_work(self) -> recovery.Unsaved | None:
         """Unsaved work of an earlier run."""
-        found = recovery.find(self.path)
+        found = recovery.find(self.path) if self._recovers else None
         return found if found is not None and found.text != self.history.text else None
 
     def moved_on(self, lost: recovery.Unsaved) -> bool:

@@ -6,11 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partialmethod
 from typing import Literal
 
-from rich.style import Style as RichStyle
 from textual.app import App
 
 from placetui.frameworks.registry import framework_of
-from placetui.grid import Place, Style, clean
+from placetui.grid import Place, clean
 from placetui.placement.edits import (
     Add,
     Arrange,
@@ -29,10 +28,11 @@ from placetui.placement.edits import (
     Swap,
     Unassign,
 )
+from placetui.placement.problems import Problem
 from placetui.placement.wording import count
 from placetui.tui.cluster.requests import flow
 from placetui.tui.dialogs.ask import AskScreen
-from placetui.tui.dialogs.choose import SHIFTED, Answer, ChooseScreen
+from placetui.tui.dialogs.choose import SHIFTED, Answer, ChooseScreen, component_answers
 from placetui.tui.panes.grid import GridPane
 from placetui.tui.selection import ranks_at
 from placetui.tui.workspace import Workspace
@@ -49,14 +49,20 @@ class Edits:
         app: App[int],
         workspace: Workspace,
         grid: GridPane,
-        write_rule: Callable[[str], Awaitable[None]],
         *,
+        write_rule: Callable[[str], Awaitable[None]],
+        edit_text: Callable[[], Awaitable[None]],
+        problem: Callable[[], Problem | None],
         ascii: bool,
     ) -> None:
         self.app = app
         self._workspace = workspace
         self._grid = grid
         self._write_rule = write_rule
+        self._edit_text = edit_text
+        self._problem = problem
+        """The problem that is selected in place of devices."""
+
         self._ascii = ascii
         self._last: tuple[Place | None, str] = (None, "")
         """Where the cursor was after the last edit, and whom that was about: the next one is about the same."""
@@ -70,22 +76,10 @@ class Edits:
     async def _choose_component(
         self, title: str, names: Sequence[str], *, new: bool = False, shifted: str = ""
     ) -> str | None:
-        marks = self._grid.drawing.marks if self._grid.drawing else {}
-        palette, components = self._grid.palette, self._workspace.session.plan.components
-        answers = [
-            Answer(
-                name,
-                clean(name, self._ascii),
-                clean(components[name].rule.text, self._ascii),
-                marks[name].letter.lower() if name in marks else "",
-                palette.rich_style(Style("component", marks[name].hue, bold=True))
-                if name in marks and palette
-                else None,
-            )
-            for name in names
-        ]
+        components = self._workspace.session.plan.components
+        answers = component_answers(self._grid, [components[name] for name in names], ascii=self._ascii)
         if new:
-            answers.append(Answer(NEW, "a new component", key="+", style=RichStyle(bold=True)))
+            answers.append(Answer(NEW, "a new component", key="+"))
         chosen = await self.app.push_screen_wait(ChooseScreen(title, answers, shifted=shifted))
         if chosen is None or chosen == NEW or self._is_there(chosen.removeprefix(SHIFTED)):
             return chosen
@@ -151,7 +145,7 @@ class Edits:
     # A component as a whole
 
     def _move(self, steps: int, by: Literal["device", "node"]) -> None:
-        self._with_subject("move", lambda name: Move(name, steps, by))
+        self._with_subject("Move which component?", lambda name: Move(name, steps, by))
 
     def _resize(self, title: str, processes: int) -> None:
         self._with_subject(title, lambda name: Resize(name, processes * self._process_size(name), self._grid.cursor))
@@ -160,8 +154,8 @@ class Edits:
     move_on = partialmethod(_move, 1, "device")
     move_up = partialmethod(_move, -1, "node")
     move_down = partialmethod(_move, 1, "node")
-    grow = partialmethod(_resize, "grow", 1)
-    shrink = partialmethod(_resize, "shrink", -1)
+    grow = partialmethod(_resize, "Grow which component?", 1)
+    shrink = partialmethod(_resize, "Shrink which component?", -1)
 
     def _process_size(self, name: str) -> int:
         """Devices of one process, the one under the cursor or the last: the least by which a component can grow."""
@@ -197,8 +191,13 @@ class Edits:
         self._grid.go_to(Place(placement.cluster_node_rank, plan.kind_of(placement), index))
 
     async def edit_rule(self) -> None:
-        """Open the rule of the first component that is meant; tab goes on to the next."""
-        framework, meant = framework_of(self._workspace.session.plan), self._meant()
+        """Open the rule of the first component that is meant; of a problem that is in no rule, the text."""
+        session, problem = self._workspace.session, self._problem()
+        if problem is not None:
+            rule = None if problem.component is None else session.rule_text(problem.component)
+            await (self._edit_text() if rule is None else self._write_rule(problem.component or ""))
+            return
+        framework, meant = framework_of(session.plan), self._meant()
         if framework.rules_at is None:
             hint = f"press E and edit `{framework.sections[0]}:`"
             self._workspace.refuse(Refusal(f"{framework.title} files have no rules", hint))

@@ -17,7 +17,7 @@ from placetui.observe.model import Observation
 from placetui.observe.settled import SettledPlan
 from placetui.observe.totals import Totals, TotalsWatch
 from placetui.placement.plan import Plan
-from placetui.tui.session import Session
+from placetui.tui.session import Preview, Session
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -38,6 +38,9 @@ class LivePicture:
     changed: tuple[Observation, frozenset[int]] | None = None
     """The observation before, and the nodes that differ from it."""
 
+    preview: Preview | None = None
+    """A rule that is typed; then nothing live is shown, since nearly all would differ from it."""
+
     @property
     def plan(self) -> Plan:
         return self.settled or self.session.plan
@@ -50,9 +53,13 @@ class LivePicture:
     def notices(self) -> tuple[Notice, ...]:
         return () if self.live is None else (*self.live.drift, *self.live.alerts)
 
+    def is_dead(self, component: str, rank: int) -> bool:
+        return self.live is not None and self.live.state_of(component, rank) == "dead"
+
     def notices_at(self, node: int, device: int | None) -> list[Notice]:
-        """Those about a place; those about its node as a whole too."""
-        return [one for one in self.notices if one.node == node and one.device in (None, device)]
+        """Those about a place, then those about its node as a whole."""
+        found = [one for one in self.notices if one.node == node and one.device in (None, device)]
+        return sorted(found, key=lambda one: one.device is None)
 
 
 class LiveFeed:
@@ -87,7 +94,12 @@ class LiveFeed:
         return watch
 
     def picture(
-        self, session: Session, observation: Observation | None, before: LivePicture | None = None
+        self,
+        session: Session,
+        observation: Observation | None,
+        before: LivePicture | None = None,
+        *,
+        launching: bool = False,
     ) -> LivePicture:
         """A session with its live state; results of the previous picture are reused where they still hold."""
         if observation is None:
@@ -103,6 +115,7 @@ class LiveFeed:
             watch=self._watch_of(plan),
             earlier=earlier,
             history=self.history,
+            launching=launching,
         )
         if session.plan is not self._planned:
             self._planned = session.plan
@@ -121,8 +134,10 @@ def changed_between(before: LivePicture, after: LivePicture) -> frozenset[int] |
     """Nodes that look otherwise; None if the pictures have more than live data between them."""
     if before.live is None or after.live is None or before.plan is not after.plan:
         return None
+    if before.live.launching != after.live.launching:
+        return None
     marks = frozenset(node for node, _ in before.live.marked ^ after.live.marked)
     last, changed = after.changed or (None, frozenset())
     if last is not before.live.observation:
         changed = changed_nodes(before.live.observation, after.live.observation)
-    return changed | marks
+    return changed | marks | before.live.waiting_nodes | after.live.waiting_nodes

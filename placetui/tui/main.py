@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partialmethod
 from typing import TYPE_CHECKING
 
 from rich.style import Style as RichStyle
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -15,20 +15,23 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher
 
-from placetui.grid import Drawing, Line, Place, Run, Style, caption, clean
+from placetui.grid import Drawing, Place, Run, Style, caption, clean
+from placetui.grid import plain as plain_line
+from placetui.grid.excerpt import severity_sign, severity_style
 from placetui.grid.heat_panels import HeatPanels
-from placetui.grid.inspector import Inspection, environment_lines, inspect, problem_lines
+from placetui.grid.inspector import environment_lines, inspect
 from placetui.grid.look.glyphs import glyphs
-from placetui.grid.look.style import ERROR, FAINT, MUTED, NAME, WARNING
+from placetui.grid.look.style import MUTED, NAME
 from placetui.grid.panels.jobs import jobs_of
+from placetui.grid.panels.launch import launch_key
 from placetui.grid.panels.problems import DEADLY
 from placetui.grid.tables.rows import TableName
+from placetui.observe.history import MemoryUse, highest_memory
 from placetui.observe.model import Observation
-from placetui.placement.edits import Refusal
-from placetui.placement.plan import GPU, Plan
+from placetui.placement.plan import GPU
 from placetui.placement.problems import Problem
-from placetui.placement.wording import count, plain
-from placetui.tui.actions import BY_ID, READ_ONLY, TABLES, Context, View, key_names, why_not
+from placetui.placement.wording import count
+from placetui.tui.actions import FILES, TABLES, Context, View
 from placetui.tui.cluster.launch import Launch
 from placetui.tui.live import LiveFeed, LivePicture
 from placetui.tui.messages import (
@@ -40,18 +43,28 @@ from placetui.tui.messages import (
     RuleCancelled,
     RuleDone,
     RuleTyped,
-    SelectionChanged,
     SessionChanged,
     TextTyped,
 )
 from placetui.tui.options import Options
 from placetui.tui.panes.grid import GridLook, GridPane
+from placetui.tui.panes.navigation import Navigator
 from placetui.tui.selection import Selection, place_of_row, ranks_at
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.content import content_of, text_of_lines
+from placetui.tui.widgets.inspector import Inspector, Subject
 from placetui.tui.widgets.key_bar import Chip, KeyBar, pressed
-from placetui.tui.widgets.panel import ListPanel, Panel, name_border, title_of
-from placetui.tui.widgets.side import ComponentsPanel, EventsPanel, HeatPanel, JobsPanel, ProblemsPanel
+from placetui.tui.widgets.launch import LaunchPart, OutputPanel, StepsPanel
+from placetui.tui.widgets.panel import ListPanel, name_border, title_of
+from placetui.tui.widgets.side import (
+    ComponentsPanel,
+    EventsPanel,
+    FitsPanel,
+    HeatPanel,
+    JobsPanel,
+    MovesPanel,
+    ProblemsPanel,
+)
 from placetui.tui.widgets.status_bar import StatusBar, TopLine
 from placetui.tui.widgets.tab_bar import TabBar, Tabs
 from placetui.tui.workspace import Workspace
@@ -60,6 +73,8 @@ if TYPE_CHECKING:
     from placetui.tui.edits import Edits
     from placetui.tui.panes.file import FilePane
     from placetui.tui.panes.table import TablePane
+    from placetui.tui.session import Session
+    from placetui.tui.widgets.rule_panel import RulePanel
 
 LONGEST_COPY = 70_000
 """Characters that terminals take as one OSC 52 sequence."""
@@ -67,7 +82,13 @@ LONGEST_COPY = 70_000
 RULE_KEYS = (("enter", "apply"), ("tab", "next rule"), ("ctrl+s", "save"), ("escape", "cancel"))
 """Keys while a rule is edited."""
 
+FEW_NODES = 64
+"""Nodes up to which the past of every GPU is looked through at once."""
+
 FIND_KEYS = (("enter", "go"), ("escape", "cancel"))
+
+LEAST_INSPECTOR = 6
+"""Lines of the inspector, its border included, that a heat wall leaves it: a line for each resident and one more."""
 
 ROOM_FOR_BOTH = 110
 """Columns from which the grid stays beside the text that is edited."""
@@ -82,11 +103,14 @@ class MainScreen(Screen[None]):
     """What is open, and what is live."""
 
     palette: reactive[GridPalette | None] = reactive(None, init=False, repaint=False)
-    live_words: reactive[tuple[str, bool]] = reactive(("", True), init=False, repaint=False)
+    live_words: reactive[tuple[tuple[str, ...], bool]] = reactive(((), True), init=False, repaint=False)
     """How the link to the cluster is, and whether that is fine."""
 
     view: reactive[View] = reactive("grid", init=False, repaint=False)
     """What is shown."""
+
+    problem: reactive[Problem | None] = reactive(None, init=False, repaint=False)
+    """The problem that is selected; None: the device under the cursor is."""
 
     launching: reactive[str] = reactive("", init=False, repaint=False)
     """How many ranks of a launch are alive, as `31/48`; empty while there is none."""
@@ -97,7 +121,10 @@ class MainScreen(Screen[None]):
         super().__init__()
         self.workspace = workspace
         self.feed = LiveFeed(options.thresholds)
-        self.set_reactive(MainScreen.picture, LivePicture(workspace.session))
+        self.running = LivePicture(workspace.session)
+        """What is live of the file without a rule that is typed."""
+
+        self.set_reactive(MainScreen.picture, self.running)
         self.set_reactive(MainScreen.palette, palette)
         self._options = options
         self._app_context = context
@@ -106,15 +133,22 @@ class MainScreen(Screen[None]):
         self._ready = False
         """Whether there is anything to write on."""
 
-        self._counted: tuple[Plan, tuple[int, int]] | None = None
         self._edits: Edits | None = None
+        self._heat_panels = False
+        """Whether the panels of the heat wall stand in the place of others."""
+
+        self._inspector_lines: int | None = None
+        """Lines of the inspector beside a heat wall that needs room; None: those of the style sheet."""
+
         self.set_class(options.ascii, "-ascii")
         workspace.changed = self._session_changed
+        workspace.measured = self._measured
 
     def compose(self) -> ComposeResult:
         follow = {"picture": MainScreen.picture, "palette": MainScreen.palette}
         yield StatusBar().data_bind(palette=MainScreen.palette)
         yield TabBar().data_bind(palette=MainScreen.palette)
+        yield StepsPanel(ascii=self._ascii, id="launch").data_bind(palette=MainScreen.palette)
         with Horizontal(id="upper"):
             with ContentSwitcher(initial="grid", id="views"):
                 options = self._options
@@ -129,15 +163,20 @@ class MainScreen(Screen[None]):
             with Vertical(id="side"):
                 yield ComponentsPanel(ascii=self._ascii, id="components").data_bind(**follow)
                 yield ProblemsPanel(ascii=self._ascii, id="problems").data_bind(**follow)
+                yield MovesPanel(ascii=self._ascii, id="moves").data_bind(**follow)
                 yield JobsPanel(ascii=self._ascii, id="jobs").data_bind(**follow)
-                for name in ("map", "spread", "highest"):
+                for name in ("cluster", "map", "spread", "highest"):
                     yield HeatPanel(ascii=self._ascii, id=name).data_bind(**follow)
         rows = ComponentsPanel(ascii=self._ascii, id="rows")
         rows.add_class("-rows")
         yield rows.data_bind(**follow)
         with Horizontal(id="lower"):
-            yield Panel(id="inspector")
+            inspector = Inspector(self.feed, self._options, self._app_context, id="inspector")
+            yield inspector.data_bind(palette=MainScreen.palette)
             yield EventsPanel(ascii=self._ascii, id="events").data_bind(**follow)
+            yield HeatPanel(ascii=self._ascii, id="fullest").data_bind(**follow)
+            yield FitsPanel(ascii=self._ascii, id="fits").data_bind(**follow)
+        yield OutputPanel(ascii=self._ascii, id="output").data_bind(palette=MainScreen.palette)
         yield KeyBar(self._options.keys, self._ascii)
 
     async def on_mount(self) -> None:
@@ -146,8 +185,9 @@ class MainScreen(Screen[None]):
         self.watch(self.grid, "look", self._look_changed)
         self.watch(self.grid, "drawing", self._drawn)
         self.watch(self.grid, "scroll_y", self._scrolled)
-        if self.workspace.session.broken and self.app.size.width < 100:
-            self.call_after_refresh(self._show_problem, self.workspace.session.problems[0])
+        self.watch(self.grid, "target", self._selection_changed)
+        self.watch(self.grid, "cursor", self._cursor_moved, init=False)
+        self._follow_problems(None)
 
     # What it shows
 
@@ -172,13 +212,35 @@ class MainScreen(Screen[None]):
     @property
     def pane(self) -> GridPane | FilePane | TablePane:
         """The one in view; where the grid stands beside the text, the one in focus."""
-        if self.view in ("file", "text") and self.file is not None and self.focused is not self.grid:
-            return self.file
-        return self.table or self.grid
+        return self._file_in_focus or self.table or self.grid
 
     @property
     def selection(self) -> Selection:
         return self.pane.target if self._ready else Selection()
+
+    @property
+    def shown_problem(self) -> Problem | None:
+        """The problem that the panel below is about: the selected one, in the file one of the line under the cursor."""
+        if self.view == "grid":
+            selected = self.problem or (None if self.picture.plan.nodes else self._first_problem)
+            return None if self.workspace.drafting else selected
+        file = self._file_in_focus
+        if file is None:
+            return None
+        here = file.problems
+        if here or file.components:
+            return self.problem if self.problem in here else next(iter(here), None)
+        return self.problem or self._first_problem
+
+    @property
+    def _file_in_focus(self) -> FilePane | None:
+        """The file's text, where the panel below is about that."""
+        return self.file if self.view in FILES and self.focused is not self.grid else None
+
+    @property
+    def _first_problem(self) -> Problem | None:
+        """The first one that keeps a component from being placed."""
+        return next((one for one in self.picture.session.problems if one.blocking), None)
 
     @property
     def edits(self) -> Edits:
@@ -186,7 +248,15 @@ class MainScreen(Screen[None]):
         from placetui.tui.edits import Edits
 
         if self._edits is None:
-            self._edits = Edits(self.workspace.app, self.workspace, self.grid, self._write_rule, ascii=self._ascii)
+            self._edits = Edits(
+                self.workspace.app,
+                self.workspace,
+                self.grid,
+                write_rule=self._write_rule,
+                edit_text=self.edit_yaml,
+                problem=lambda: self.shown_problem,
+                ascii=self._ascii,
+            )
         return self._edits
 
     @property
@@ -200,9 +270,17 @@ class MainScreen(Screen[None]):
         drawing, live = self.grid.drawing, self.picture.live
         if self.launching:
             return "launch"
+        if (problem := self.shown_problem) is not None:
+            name = problem.component
+            in_text = name is None or self.picture.session.rule_text(name) is None
+            return "problem in text" if in_text else "problem"
+        if self.picture.session.tried:
+            return "what if"
         if drawing is not None and drawing.density == "heat":
             return "heat"
-        return "trouble" if live is not None and self._trouble_here() else ""
+        if live is not None and self._trouble_here():
+            return "trouble"
+        return "problems" if self.picture.session.problems or self.picture.notices else ""
 
     def _trouble_here(self) -> str:
         """The sign of what is wrong under the cursor; empty if nothing is."""
@@ -220,41 +298,89 @@ class MainScreen(Screen[None]):
         return signs.differs if live.is_marked(place.node, place.index) else ""
 
     def observe(self, observation: Observation | None) -> None:
-        self.picture = self.feed.picture(self.workspace.session, observation, self.picture)
+        preview = self.workspace.preview
+        session = self.workspace.session if preview is None else preview.before
+        self.running = self.feed.picture(session, observation, self.running, launching=bool(self.launching))
+        if preview is None:
+            self.picture = self.running
 
     def _session_changed(self, change: Change) -> None:
-        other = change == "planned" and self.workspace.session.plan is not self.picture.session.plan
-        observation = None if other else self.picture.observation
-        self.picture = self.feed.picture(self.workspace.session, observation, self.picture)
-        if not self.workspace.drafting:
+        preview = self.workspace.preview
+        if preview is not None:
+            self.picture = LivePicture(preview.after, events=self.running.events, preview=preview)
+        else:
+            other = change == "planned" and self.workspace.session.plan is not self.running.session.plan
+            self.observe(None if other else self.running.observation)
             self._close_rule()
         self.post_message(SessionChanged(change))
 
-    def watch_picture(self) -> None:
+    def watch_picture(self, before: LivePicture, after: LivePicture) -> None:
         """The lines at the top follow, and which panels have something to show."""
+        self._follow_problems(before.session)
         self._choose_panels()
         self._write_status()
         self._inspect()
+        if self.picture.preview is not None and self.rule is not None:
+            self.rule.preview = self.picture.preview
+
+    def _follow_problems(self, before: Session | None) -> None:
+        """Select the first problem of a file that has become broken, and the next one where that is solved."""
+        session = self.picture.session
+        solved = self.problem is not None and self.problem not in session.problems
+        if solved or (session.broken and (before is None or not before.broken)):
+            self.problem = self._first_problem if session.broken else None
+
+    def watch_problem(self) -> None:
+        self._selection_changed()
+
+    def _cursor_moved(self, before: Place, after: Place) -> None:
+        """The device under the cursor is selected, unless the one before is gone from the plan."""
+        drawing = self.grid.drawing
+        if drawing is not None and any(Navigator(drawing).existing([before])):
+            self.problem = None
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on the device under the cursor selects it again."""
+        if event.widget is self.grid:
+            self.problem = None
 
     def _choose_panels(self) -> None:
         seen = self.picture.observation
+        self.set_class(seen is None and not self.picture.events, "-calm")
+        self.set_class(not self.picture.plan.nodes, "-void")
         self.set_class(seen is not None and bool(jobs_of(seen)), "-jobs")
         self.set_class(not self.picture.plan.components, "-nobody")
+        nothing_live = self.picture.live is None and not self.picture.events and not self.live_words[0]
+        if self._ready:
+            self.query_one("#lower").set_class(nothing_live, "-planned")
+
+    def _measured(self) -> Mapping[tuple[int, int], MemoryUse]:
+        """In a thread: the most memory of each GPU; of few nodes also in the past, as long as it is kept."""
+        seen = self.picture.observation
+        if seen is None:
+            return {}
+        histories = (self.feed.history, self.feed.hour) if len(seen.nodes) <= FEW_NODES else ()
+        return highest_memory(seen, histories)
 
     def watch_live_words(self) -> None:
+        self._choose_panels()
         self._write_status()
 
     def follow_launch(self, launch: Launch | None) -> None:
         """Show how far a launch is; None: there is none."""
         alive = 0 if launch is None else sum(launch.alive_by_component.values())
         self.launching = "" if launch is None else f"{alive}/{launch.size}"
+        if self.has_class("-launching") is (launch is None):
+            self.set_class(launch is not None, "-launching")
+            self.call_after_refresh(self._fitted)  # the inspector, where it is back, says what the cursor is on now
         self.query_one(ProblemsPanel).launch = launch
+        for panel in self.query(LaunchPart):
+            panel.launch = launch
 
     def watch_launching(self) -> None:
         self._write_status()
 
     def watch_palette(self) -> None:
-        self._inspect()
         self._write_status()
 
     def _look_changed(self, look: GridLook) -> None:
@@ -266,6 +392,7 @@ class MainScreen(Screen[None]):
         if not self._ready:
             return
         session, live, look = self.picture.session, self.picture.live, self.grid.look
+        preview, drawing = self.picture.preview, self.grid.drawing
         marks = ["edited"] if self.workspace.editor.dirty else ["as it is"] if session.pictured else []
         if self.workspace.lost is not None:
             marks.append("unsaved work: ctrl+r")
@@ -277,38 +404,39 @@ class MainScreen(Screen[None]):
             marks.append(f"filter: {look.hits.query}")
         if look.order != "rank":
             marks.append(f"by {look.order}")
-        words = caption(session.plan)
+        words = caption(session.plan) if session.plan.nodes else ""
         self.query_one(StatusBar).status = TopLine(
             file=session.file,
             topology=clean(words.replace("×", "x") if self._ascii else words, self._ascii),
-            mode=session.plan.placement_mode or session.plan.mode,
+            mode=(session.plan.placement_mode or session.plan.mode) if session.plan.nodes else "",
             marks=tuple(marks),
             totals=self.picture.totals,
             ranks=sum(one.world_size for one in session.plan.components.values()),
-            gpus=(0, 0) if self.picture.totals else self._planned_gpus(session.plan),
+            gpus=(0, 0) if self.picture.totals or preview or drawing is None else drawing.census.gpus,
             drift=len(live.drift) if live else 0,
             alerts=len(live.alerts) if live else 0,
-            errors=session.errors,
+            errors=session.errors if preview is None or preview.refusal is None else preview.before.errors + 1,
             warnings=session.warnings,
+            figures=self._figures(),
             ascii=self._ascii,
         )
         self._write_tabs()
         self._write_keys()
 
-    def _planned_gpus(self, plan: Plan) -> tuple[int, int]:
-        """GPUs that a plan uses, and all that it has; counted once."""
-        if self._counted is None or self._counted[0] is not plan:
-            placed = (one for component in plan.components.values() for one in component.placements)
-            used = {(one.cluster_node_rank, at) for one in placed if plan.kind_of(one) == GPU for at in one.devices}
-            self._counted = plan, (len(used), sum(node.gpus for node in plan.nodes))
-        return self._counted[1]
+    def _figures(self) -> tuple[tuple[int, str], ...]:
+        """How many ranks the rule that is typed moves."""
+        preview = self.picture.preview
+        if preview is None or preview.difference is None:
+            return ()
+        counts = preview.difference.counts
+        words = {"moves": "move", "appears": "added", "vanishes": "removed", "stays": "stay"}
+        return tuple((counts[kind], word) for kind, word in words.items() if counts[kind])
 
     def _write_tabs(self) -> None:
         session, live = self.picture.session, self.picture.live
         notices = len(self.picture.notices)
         words = [("writable" if self.workspace.editor.write else "read-only", False)]
-        if self.live_words[0]:
-            words.append((self.live_words[0], not self.live_words[1]))
+        words += [(one, not self.live_words[1]) for one in self.live_words[0] if one]
         self.query_one(TabBar).tabs = Tabs(
             self.view,
             live=live is not None or bool(self.picture.events),
@@ -320,33 +448,52 @@ class MainScreen(Screen[None]):
 
     def _write_title(self) -> None:
         """Say in the border of the pane what it shows."""
-        views, drawing, live = self.query_one("#views"), self.grid.drawing, self.picture.live
+        views = self.query_one("#views")
         subtitle: Content | str = ""
-        views.set_class(self.picture.session.broken and self.view in ("file", "text"), "-trouble")
+        views.set_class(bool(self.picture.session.errors) and self.view in ("file", "text"), "-trouble")
         if self.view == "grid":
-            about = "plan and live" if live is not None else "plan, no cluster"
-            if self.picture.session.tried:
-                about = "what if"
-            elif self.launching:
-                about = "ranks starting"
-            heat = drawing is not None and drawing.density == "heat"
-            title = title_of("Heat wall" if heat else "Grid", None, about)
-            width = views.size.width - 10
-            if drawing is not None and self.palette is not None and width > 30:
-                if heat and drawing.overlay is not None:
-                    panels = HeatPanels(drawing)
-                    key: tuple[Line, ...] = (panels.scale(width),)
-                    title = content_of(panels.title(), self.palette) if width > 50 else title
-                else:
-                    key = drawing.key(width)
-                if key:
-                    subtitle = content_of(key[0], self.palette)
+            title, subtitle = self._grid_title(views.size.width - 10)
         elif self.view in ("file", "text"):
-            about = "edit" if self.view == "text" else ""
-            title = title_of("File", None, f"{clean(self.picture.session.file, self._ascii)}  {about}")
+            about = clean(self.picture.session.file, self._ascii)
+            title = title_of("File", None, f"{about}  edit" if self.view == "text" else about)
         else:
-            title, subtitle = title_of(self.view.capitalize()), "enter to grid  / filter  s sort"
+            number, about = ("", "") if self.table is None else self.table.summary
+            title, subtitle = title_of(self.view.capitalize(), number, about), "enter to grid  / filter  s sort"
         name_border(views, title, subtitle)
+
+    def _grid_title(self, width: int) -> tuple[Content, Content | str]:
+        drawing, session, unplaced = self.grid.drawing, self.picture.session, self.picture.plan.unplaced
+        preview = self.picture.preview
+        about = "plan, no cluster" if self.picture.live is None else "plan and live"
+        if preview is not None:
+            about = "preview of"
+        elif session.tried:
+            about = "what if"
+        elif self.launching:
+            about = "ranks coming up"
+        elif session.broken:
+            placed = len(self.picture.plan.components)
+            about = (
+                f"{placed} of {count(placed + len(unplaced), 'component')} can be placed"
+                if unplaced
+                else ("as far as it can be placed" if placed else "nothing can be placed")
+            )
+        heat = drawing is not None and drawing.density == "heat"
+        title = title_of("Heat wall" if heat else "Grid", None, about)
+        if preview is not None:
+            rule = clean(f" {preview.component}: {preview.shown}", self._ascii)
+            title = Content.assemble(title, (rule, "bold $grid-text"))
+        if drawing is None or self.palette is None or width <= 30 or not drawing.plan.nodes:
+            return title, ""
+        if unplaced and not (heat and drawing.overlay is not None):
+            letters = [Run(f" {drawing.marks[one].letter}", drawing.pen.letter_style(one)) for one in unplaced]
+            return title, content_of((Run("missing:", MUTED), *letters), self.palette)
+        if heat and drawing.overlay is not None:
+            panels = HeatPanels(drawing)
+            title = content_of(panels.title(), self.palette) if width > 50 else title
+            return title, content_of(panels.scale(width), self.palette)
+        key = launch_key(drawing.pen) if self.launching else drawing.key(width)
+        return title, content_of(key, self.palette)
 
     def _write_keys(self) -> None:
         bar = self.query_one(KeyBar)
@@ -366,10 +513,11 @@ class MainScreen(Screen[None]):
             return f"EDIT {clean(drafting, self._ascii)}", palette.rich_style(style)
         if self.launching:
             return f"LAUNCH {self.launching}", palette.rich_style(Style("text", bold=True, ground="white"))
-        if self.view in ("file", "text") and session.problems:
-            errors = palette.rich_style(Style("error", bold=True, ground="error"))
-            number = min(max(0, self._problem) + 1, len(session.problems))
-            return f"{number}/{len(session.problems)} {glyphs(self._ascii).states['dead']}", errors
+        if (problem := self.shown_problem) is not None and problem in session.problems:
+            style = severity_style(problem)
+            sign, number = severity_sign(drawing.pen, problem), session.problems.index(problem) + 1
+            ground = style.role if style.role in ("error", "warning") else None
+            return f"{number}/{len(session.problems)} {sign}", palette.rich_style(style._replace(ground=ground))
         selection = self.selection
         ranks = selection.ranks
         sign = self._trouble_here() if self.pane is self.grid else ""
@@ -380,23 +528,17 @@ class MainScreen(Screen[None]):
                 if place is None
                 else (f"{place.node}/{place.kind}{place.index} {sign}".rstrip(), RichStyle())
             )
-        component, rank = next((one for one in ranks if self._is_dead(*one)), ranks[0])
+        component, rank = next((one for one in ranks if self.picture.is_dead(*one)), ranks[0])
         mark = drawing.marks[component]
-        trouble = Style("error" if self._is_dead(component, rank) else "warning", bold=True)
+        trouble = Style("error" if self.picture.is_dead(component, rank) else "warning", bold=True)
         style = trouble._replace(ground=trouble.role) if sign else Style("chip", mark.hue, bold=True)  # type: ignore[arg-type]
         return f"{mark.label(rank)} {sign}".rstrip(), palette.rich_style(style)
 
-    def _is_dead(self, component: str, rank: int) -> bool:
-        return self.picture.live is not None and self.picture.live.state_of(component, rank) == "dead"
-
     # The inspector
 
-    @on(SelectionChanged)
-    def _selection_changed(self, event: SelectionChanged) -> None:
-        event.stop()
+    def _selection_changed(self) -> None:
         self._inspect()
-        if self._ready:
-            self._write_keys()
+        self._write_keys()
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._fitted)
@@ -404,124 +546,62 @@ class MainScreen(Screen[None]):
     def _fitted(self) -> None:
         self._inspect()
         if self._ready:
+            self._divide()
             self._write_title()
 
     def _inspect(self) -> None:
-        if not self._ready or self.palette is None:
+        """Describe what is selected: a problem in its place, the row of a table, a component of the file, a device."""
+        if not self._ready:
             return
-        panel = self.query_one("#inspector", Panel)
-        if not panel.content_size.height:
-            return
-        width = max(20, panel.content_size.width)
-        session, selection, title = self.picture.session, self.selection, title_of("Problem")
-        if isinstance(selection.row, Problem):
-            lines = self._problem_lines([selection.row], width)
-            lines += self._other_problems(selection.row)
-            title = title_of("Problem", self._number_of(selection.row), f"line {selection.row.line}", trouble=True)
-        elif not session.plan.nodes:
-            lines = self._problem_lines(session.problems[:1], width)
-        else:
-            lines = self._row_lines(selection, width)
-            if session.broken and self.view == "grid" and not self.query_one("#side").is_on_screen:
-                lines = self._problem_lines(session.problems[:1], width) + lines
-            place = selection.place or self.grid.cursor
-            found = self._place_lines(place, width, compact=self.size.height < 30, rows=panel.room - len(lines))
-            lines += found.lines
-            hint = self._hint(place)
-            if hint and len(lines) < panel.room:
-                lines += [(), hint][-max(1, panel.room - len(lines)) :]
-            title = content_of(found.title, self.palette) if found.title else title_of("Device")
-        name_border(panel, title, "d all fields  enter rule" if self.pane is self.grid else "d all fields")
-        panel.show(lines, self.palette)
-
-    def _hint(self, place: Place) -> Line:
-        """What can be done about a rank that is dead."""
-        if not any(self._is_dead(*one) for one in ranks_at(self.picture.plan, place)):
-            return ()
-        hint: list[Run] = []
-        context, rebound = self._app_context(), self._options.keys
-        for action in (BY_ID["restart_rank"], BY_ID["rank_log"]):
-            lacking = why_not(action, context)
-            if not lacking or lacking == READ_ONLY:
-                key = next(key_names(action, rebound, self._ascii))
-                why = f" ({lacking})" if lacking else ""
-                start = glyphs(self._ascii).dot if hint else f"{glyphs(self._ascii).right} "
-                hint += [Run(start, FAINT), Run(key, NAME), Run(f" {action.label}{why}", MUTED)]
-        return tuple(hint)
-
-    def _problem_lines(self, problems: list[Problem] | tuple[Problem, ...], width: int) -> list[Line]:
-        plan = self.picture.plan
-        return [line for one in problems for line in problem_lines(plan, one, width, ascii=self._ascii)]
-
-    def _number_of(self, problem: Problem) -> str:
-        problems = self.picture.session.problems
-        return f"{problems.index(problem) + 1} of {len(problems)}" if problem in problems else ""
-
-    def _other_problems(self, problem: Problem) -> list[Line]:
-        """The others, one line each."""
-        others = [one for one in self.picture.session.problems if one is not problem]
-        wide = max((len(one.rule) for one in others), default=0) + 2
-        return [()] * bool(others) + [
-            (
-                Run(f"{f'line {one.line}' if one.line else '':<10}", MUTED),
-                Run(one.rule.ljust(wide), WARNING if one.severity == "warning" else ERROR),
-                Run(clean(plain(one.message), self._ascii), MUTED),
+        problem, selection, drafting = self.shown_problem, self.selection, bool(self.workspace.drafting)
+        self.query_one(ProblemsPanel).chosen = problem
+        self._make_room(problem is not None and self.view == "grid" and not drafting)
+        if not drafting:
+            self.query_one(Inspector).subject = Subject(
+                self.picture,
+                "grid" if self.pane is self.grid else self.view,
+                selection,
+                selection.place or self.grid.cursor,
+                problem,
+                self._file_in_focus,
+                alone=not self.query_one("#side").is_on_screen,
+                squeezed=self._inspector_lines is not None,
             )
-            for one in others
-        ]
 
-    def _row_lines(self, selection: Selection, width: int) -> list[Line]:
-        """All that the row of a table says, which stands before what is known of its place."""
-        if selection.row is None:
-            return []
-        from rich.cells import cell_len
-
-        from placetui.grid.inspector import Flow
-        from placetui.grid.pen import Pen
-        from placetui.grid.tables import row_lines
-
-        return row_lines(Flow(Pen(self.picture.plan, self._ascii, cell_len), width), selection.row)
-
-    def _place_lines(
-        self, place: Place, width: int, *, compact: bool = False, rows: int | None = None, details: bool = False
-    ) -> Inspection:
-        notices = self.picture.notices_at(place.node, place.index if place.kind == GPU else None)
-        return inspect(
-            self.picture.plan,
-            place,
-            locate=self.picture.session.locate,
-            observation=self.picture.observation,
-            history=self.feed.history,
-            hour=self.feed.hour,
-            # Why a rank is dead stands below its row.
-            notices=[one.message for one in notices if compact or details or one.kind != "dead_rank"],
-            width=width,
-            ascii=self._ascii,
-            compact=compact,
-            rows=rows,
-            details=details,
-            heading=details,
-        )
+    def _make_room(self, for_problem: bool) -> None:
+        """A problem stands above the grid where there is no side panel, and elsewhere in the inspector's place."""
+        lower, upper = self.query_one("#lower"), self.query_one("#upper")
+        above = for_problem and self.has_class("-narrow")
+        if above != (self.children.index(lower) < self.children.index(upper)):
+            if above:
+                self.move_child(lower, before=upper)
+            else:
+                self.move_child(lower, after=self.query_one("#rows"))
+        if for_problem != self.has_class("-problem"):
+            self.set_class(for_problem, "-problem")
 
     def details(self) -> None:
         from placetui.tui.dialogs.details import DetailsScreen
 
         if self.palette is None:
             return
-        width = max(30, min(110, self.size.width * 9 // 10 - 8))
+        width = max(30, min(150, self.size.width * 9 // 10 - 8))
         plan, place = self.picture.plan, self.selection.place or self.grid.cursor
-        lines = self._place_lines(place, width, details=True).lines
-        seen = self.picture.observation
+        found = self.query_one(Inspector).describe(self.picture, place, width, details=True)
+        lines, seen = found.lines, self.picture.observation
         # A job that placetui did not launch has its own variables.
         foreign = seen is not None and any(job.name == seen.job for job in seen.jobs)
-        for component, rank in () if foreign else ranks_at(plan, place):
-            heading = (Run(f"environment of {component} rank {rank}", Style("text", bold=True)),)
-            lines += [(), heading, *environment_lines(plan, component, rank, width, ascii=self._ascii)]
-        self.app.push_screen(DetailsScreen("Details", text_of_lines(lines, self.palette)))
+        environment = environment_lines(plan, () if foreign else ranks_at(plan, place), width, ascii=self._ascii)
+        if environment:
+            lines += [(), (Run("Environment", NAME),), *environment]
+        self.app.push_screen(
+            DetailsScreen(plain_line(found.title).strip(), text_of_lines(lines, self.palette), drawn=True)
+        )
 
     # Views
 
     def on_descendant_focus(self) -> None:
+        self._inspect()
         self._write_status()
 
     def watch_view(self, view: View) -> None:
@@ -529,11 +609,13 @@ class MainScreen(Screen[None]):
         shown = "table" if view in TABLES else "file" if view == "text" else view
         self.query_one("#views", ContentSwitcher).current = shown
         self.set_class(view in TABLES, "-table")
+        self.set_class(view in FILES, "-file")
         self.set_class(view == "text", "-editing")
         if view == "text":
             self.grid.display = self.size.width >= ROOM_FOR_BOTH
         if view in ("file", "text") and self.file is not None:
             self.file.read_only = view == "file"
+        self._divide()
         self._write_tabs()
         self._write_keys()
         self._inspect()
@@ -546,13 +628,19 @@ class MainScreen(Screen[None]):
         await self.show_file()
 
     async def edit_yaml(self) -> None:
+        problem = self.shown_problem
         self.workspace.settle()
+        if problem is None:
+            await self.show_file("text")
+        else:
+            await self.go_to_problem(problem, "text")
         await self.show_file("text")
 
     async def show_file(self, view: View = "file") -> FilePane:
         """Show the file's text; the pane is made when it is first wanted, since it costs time."""
         from placetui.tui.panes.file import FilePane
 
+        self.workspace.settle()
         pane = self.file
         if pane is None:
             pane = FilePane(self._ascii, id="file")
@@ -563,16 +651,19 @@ class MainScreen(Screen[None]):
 
     async def _add(self, pane: FilePane | TablePane) -> None:
         await self.query_one("#views", ContentSwitcher).add_content(pane)
+        self.watch(pane, "target", self._selection_changed)
         self.watch(self, "picture", lambda picture: setattr(pane, "picture", picture))
         self.watch(self, "palette", lambda palette: setattr(pane, "palette", palette))
 
     async def _show_table(self, name: TableName) -> None:
         from placetui.tui.panes.table import TablePane
 
+        self.workspace.settle()
         pane = next(iter(self.query(TablePane)), None)
         if pane is None:
-            pane = TablePane(self.feed.events, ascii=self._ascii, id="table")
+            pane = TablePane(self.feed.events, ascii=self._ascii, keys=self._options.keys, id="table")
             await self._add(pane)
+            self.watch(pane, "summary", self._write_title)
         anew = self.view not in TABLES
         self.view = name
         pane.table = name
@@ -588,22 +679,52 @@ class MainScreen(Screen[None]):
 
     def toggle_side(self) -> None:
         self.toggle_class("-no-side")
+        self.call_after_refresh(self._fitted)
 
     def _drawn(self, before: Drawing | None, drawing: Drawing | None) -> None:
         heat = drawing if drawing and drawing.density == "heat" and drawing.overlay else None
-        self.set_class(heat is not None and self.view == "grid", "-heat")
+        self._divide()
         panels = None if heat is None else HeatPanels(heat)
         for panel in self.query(HeatPanel):
             panel.panels = panels
+        self.query_one(FitsPanel).drawing = drawing
         if heat is not None:
             self._scrolled()
+        if before is None or drawing is None or before.plan is not drawing.plan:
+            self._write_status()
         if before is None or drawing is None or not drawing.has_signs_of(before):
             self._write_title()
             self._write_keys()
 
+    def _divide(self) -> None:
+        """Beside a heat wall stand its own panels, and the inspector leaves it the lines that it needs."""
+        drawing = self.grid.drawing
+        heat = drawing is not None and drawing.density == "heat" and self.view == "grid"
+        if (panels := heat and self.picture.live is not None) != self._heat_panels:
+            self._heat_panels = panels
+            for name in ("#side", "#lower", "#rows"):
+                # Not a class of the screen: the styles of everything on it would be worked out again.
+                self.query_one(name).set_class(panels, "-heat")
+        if not heat and self._inspector_lines is None:
+            return
+        left, lower = None, self.query_one("#lower")
+        taken = self.workspace.drafting or self.has_class("-problem")
+        if heat and drawing is not None and lower.display and not taken:
+            room = self.grid.size.height + lower.size.height - drawing.height - len(drawing.header())
+            left = max(LEAST_INSPECTOR, room) if room < self._inspector_height else None
+        if left != self._inspector_lines:
+            self._inspector_lines = lower.styles.height = left
+
+    @property
+    def _inspector_height(self) -> int:
+        """Lines of the inspector and what is beside it, as the style sheet has it."""
+        styles = self.query_one("#lower").styles.base
+        heights = [scalar for scalar in (styles.height, styles.max_height) if scalar is not None]
+        return min((int(scalar.resolve(self.size, self.size)) for scalar in heights), default=0)
+
     def _scrolled(self) -> None:
         """The map shows which part of the heat wall is in view."""
-        if self.has_class("-heat"):
+        if self._heat_panels:
             first = int(self.grid.scroll_y)
             self.query_one("#map", HeatPanel).view = first, first + self.grid.size.height
 
@@ -612,13 +733,18 @@ class MainScreen(Screen[None]):
         table = self.table
         if table is None or not table.clear():
             self.grid.clear()
+            if self.view == "grid":
+                self.problem = None
             self.view_plan()
 
     # Where things lead
 
     @on(JumpToRule)
     async def _jump(self, event: JumpToRule) -> None:
-        session = self.picture.session
+        session, problem = self.picture.session, self.shown_problem
+        if problem is not None:
+            await self.go_to_problem(problem)
+            return
         path = inspect(self.picture.plan, event.place, locate=session.locate, width=80, ascii=self._ascii).target()
         place = None if path is None else session.locate(path)
         if place is not None:
@@ -641,28 +767,56 @@ class MainScreen(Screen[None]):
         elif isinstance(event.panel, JobsPanel):
             await self.run_action("app.act('jobs')")
         elif isinstance(event.value, Problem):
-            await self._show_problem(event.value)
+            await self.go_to_problem(event.value)
         elif isinstance(event.value, Place):
             self.view_plan()
             self.grid.reveal(event.value)
+        elif isinstance(event.value, tuple):
+            self._show_rank(*event.value)
         else:
             self.post_message(RowChosen(event.value))
 
+    def _show_rank(self, component: str, rank: int) -> None:
+        plan = self.picture.plan
+        placed = plan.components[component].placements[rank]
+        self.view_plan()
+        self.grid.reveal(Place(placed.cluster_node_rank, plan.kind_of(placed), next(iter(placed.devices), 0)))
+
     async def next_problem(self) -> None:
+        """Select the next problem; from elsewhere, the one that was selected last."""
         notices = sorted(self.picture.notices, key=lambda one: one.kind not in DEADLY)
         problems = [*self.picture.session.problems, *notices]
+        launch = self.query_one(ProblemsPanel).launch
+        if not problems and launch is not None and (waiting := launch.waiting):
+            self._problem = (self._problem + 1) % len(waiting)
+            one = sorted(waiting, key=lambda one: -one.seconds)[self._problem]
+            self._show_rank(one.component, one.ranks[0])
+            return
         if not problems:
             self.notify("there are no problems", markup=False)
             return
-        self._problem = (self._problem + 1) % len(problems)
+        shown = self.shown_problem
+        file = self._file_in_focus
+        if shown is not None and file is not None and shown not in file.problems:
+            self._problem = problems.index(shown)
+            shown = None
+        last = problems[self._problem] if 0 <= self._problem < len(problems) else None
+        if shown is not None and shown in problems:
+            self._problem = (problems.index(shown) + 1) % len(problems)
+        elif not isinstance(last, Problem):
+            self._problem = (self._problem + 1) % len(problems)
         problem = problems[self._problem]
-        if isinstance(problem, Problem):
-            await self._show_problem(problem)
-        else:
+        if not isinstance(problem, Problem):
             self.post_message(RowChosen(problem))
+        elif self.view == "grid":
+            self.problem = problem
+        else:
+            await self.go_to_problem(problem, "text" if self.view == "text" else "file")
 
-    async def _show_problem(self, problem: Problem) -> None:
-        pane = await self.show_file()
+    async def go_to_problem(self, problem: Problem, view: View = "file") -> None:
+        """Show the line of a problem in the file."""
+        self.problem = problem
+        pane = await self.show_file(view)
         if problem.line is not None:
             pane.go_to(problem.line, problem.column or 1)
 
@@ -683,7 +837,7 @@ class MainScreen(Screen[None]):
         bar = next(iter(self.query(FindBar)), None)
         if bar is None:
             bar = FindBar(id="find-bar")
-            await self.mount(bar, after="#lower")
+            await self.mount(bar, before="KeyBar")
         pane = self.table or self.grid
         bar.open(pane)
 
@@ -694,46 +848,51 @@ class MainScreen(Screen[None]):
     # A rule in place
 
     async def _write_rule(self, component: str) -> None:
-        from placetui.tui.widgets.rule_bar import RuleBar
+        from placetui.tui.widgets.rule_panel import RulePanel
 
-        bar = next(iter(self.query(RuleBar)), None)
-        if bar is None:
-            bar = RuleBar(id="rule-bar")
-            await self.mount(bar, after="#lower")
-        rule = self.workspace.open_rule(component)
-        if rule is None:
-            bar.display = False
+        panel = self.rule
+        if panel is None:
+            panel = RulePanel(ascii=self._ascii)
+            await self.query_one("#lower").mount(panel, before="#inspector")
+            self.watch(self, "palette", lambda palette: setattr(panel, "palette", palette))
+        preview = self.workspace.open_rule(component)
+        if preview is None:
             self.notify(f"{clean(component, self._ascii)} is no longer in the file", markup=False)
         else:
-            ranks = count(self.workspace.session.plan.components[component].world_size, "rank")
-            bar.edit(clean(component, self._ascii), rule, ranks)
+            self._make_room_for_rule(True)
+            panel.edit(preview)
             self._write_keys()
 
+    @property
+    def rule(self) -> RulePanel | None:
+        """The panel in which a rule is edited, once one was."""
+        from placetui.tui.widgets.rule_panel import RulePanel
+
+        return next(iter(self.query(RulePanel)), None)
+
+    def _make_room_for_rule(self, wanted: bool) -> None:
+        """Put what belongs to a rule in place of the inspector and of the panels about what runs."""
+        for name in ("lower", "side", "rows"):
+            self.query_one(f"#{name}").set_class(wanted, "-rule")
+        self._divide()
+
     def _close_rule(self) -> None:
-        for bar in self.query("#rule-bar"):
-            if bar.display:
-                bar.display = False
-                self.set_focus(self.grid)
+        if self.query("#lower.-rule") and (panel := self.rule) is not None:
+            self._make_room_for_rule(False)
+            panel.close()
+            self.set_focus(self.grid)
 
     @on(RuleTyped)
     def _rule_typed(self, event: RuleTyped) -> None:
-        from placetui.tui.widgets.rule_bar import RuleBar
-
-        component = self.workspace.drafting
-        if not component:
-            return
-        bar, result = self.query_one(RuleBar), self.workspace.draft_rule(event.text)
-        if isinstance(result, Refusal):
-            bar.say(clean(f"{result.reason}: {result.hint}" if result.hint else result.reason, self._ascii), wrong=True)
-        else:
-            bar.say(count(result.plan.components[component].world_size, "rank"))
+        self.workspace.draft_rule(event.text)
 
     @on(RuleDone)
     async def _rule_done(self, event: RuleDone) -> None:
-        component = self.workspace.drafting
-        if component and (refusal := self.workspace.rejected_rule()):
+        preview = self.workspace.preview
+        if preview is not None and (refusal := preview.refusal) is not None:
             self.workspace.refuse(refusal)
-        elif component:
+        elif preview is not None:
+            component = preview.component
             self.workspace.finish_rule()
             names = list(self.workspace.session.plan.components)
             if event.steps and component in names:

@@ -8,17 +8,9 @@ from typing import Any, Literal, TypeAlias
 from textual.message import Message
 
 from placetui.grid import Place
-from placetui.tui.selection import Selection
 
 Change: TypeAlias = Literal["edited", "planned", "shown"]
 """Why a session is another one: the user edited it, it was planned again, or only its look changed."""
-
-
-@dataclass
-class SelectionChanged(Message):
-    """Another device or row is selected, or there is something else to say of it."""
-
-    selection: Selection
 
 
 @dataclass

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from placetui.document import PlanRequest
 from placetui.document.planning import DEFAULT_REQUEST
@@ -17,16 +18,27 @@ from placetui.observe.ports import ClusterSource
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Problem
 
+ChoiceKind: TypeAlias = Literal["recent", "sample", "new", "demo", "cluster"]
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A file that can be opened."""
+    """A file that can be opened, or something else."""
 
     path: str
     about: str = ""
     """What its first comment says."""
 
-    kind: Literal["recent", "sample", "new", "demo", "cluster"] = "sample"
+    kind: ChoiceKind = "sample"
+    framework: str = ""
+    """The title of its framework, as far as that is known."""
+
+    label: str = ""
+    """What it is called; empty: its file name."""
+
+    @property
+    def name(self) -> str:
+        return self.label or os.path.basename(self.path)
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,9 @@ class Options:
 
     write: bool = False
     """Whether the opened file may be changed."""
+
+    recovers: bool = True
+    """Whether unsaved work is kept, and what an earlier run kept is offered."""
 
     new: str = ""
     """A file that does not exist yet and is to be made."""

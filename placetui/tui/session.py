@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,13 @@ from placetui.frameworks.registry import framework_of
 from placetui.placement.config.settings import SECTION
 from placetui.placement.edits import Change, EditRefused, Refusal, Remove, SetRule
 from placetui.placement.plan import Plan
-from placetui.placement.problems import Path, Problem
+from placetui.placement.problems import Path, Problem, Span
 from placetui.placement.topology import CLUSTER, Node
 
 if TYPE_CHECKING:
     from placetui.frameworks.new_job import Layout
     from placetui.observe.model import JobSummary, Observation
+    from placetui.placement.diff import Difference
 
 PICTURE = "cluster.yaml"
 """What the file of a cluster as it is would be called."""
@@ -159,6 +161,42 @@ class Session:
             return None
         return (self.written or self.document).locate(path)
 
+    def rule_text(self, component: str) -> str | None:
+        """The rule of a component as it is written, whether it can be placed or not; None where the file has none."""
+        placed = self.plan.components.get(component)
+        if placed is not None:
+            return placed.rule.text.strip()
+        found = self._unplaced_rule(component)
+        if found is None:
+            return None
+        rule = found[1].get("placement") if isinstance(found[1], Mapping) else found[1]
+        return "" if rule is None else str(rule).strip()
+
+    def _unplaced_rule(self, component: str) -> tuple[Path, Any] | None:
+        """Where the file has the rule of a component that cannot be placed, and what it says."""
+        path: Path = framework_of(self.plan).rules_at or ()
+        rules: Any = self.document.config if component in self.plan.unplaced and path else {}
+        for part in path:
+            rules = rules.get(part) if isinstance(rules, Mapping) else None
+        for key, rule in rules.items() if isinstance(rules, Mapping) else ():
+            if component in (name.strip() for name in key.split(",")):
+                return (*path, key), rule
+        return None
+
+    def rule_spans(self, component: str) -> tuple[Span | None, Span | None]:
+        """Where a component's rule is in the text, and the shares of all components."""
+        placed, found = self.plan.components.get(component), self._unplaced_rule(component)
+        path = placed.rule.path if placed else found[0] if found else ()
+        document, shares = self.document, (SECTION, "shares")
+        rule = document.span((*path, "placement")) or document.span(path) if path else None
+        key, value = document.span(shares, at_key=True), document.span(shares)
+        return rule, (key[0], value[1]) if key and value else None
+
+    @property
+    def name(self) -> str:
+        """Of the file, without its folder."""
+        return os.path.basename(self.file)
+
     @property
     def text(self) -> str:
         """The file as it is now, as far as it could be read."""
@@ -168,6 +206,51 @@ class Session:
     def tried(self) -> bool:
         """Whether something is tried that the file does not say."""
         return self.plan_request != self.asked
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A rule while it is typed, and what it would change."""
+
+    component: str
+    text: str
+    """As it is typed."""
+
+    before: Session
+    after: Session
+    """With the last text that gave a plan."""
+
+    difference: Difference | None = None
+    """Between their plans; None until it is worked out."""
+
+    refusal: Refusal | None = None
+    """Why the text gives no plan."""
+
+    @property
+    def was(self) -> str:
+        return self.before.rule_text(self.component) or ""
+
+    @property
+    def shown(self) -> str:
+        """The last text that gave a plan."""
+        return self.after.rule_text(self.component) or ""
+
+    @property
+    def differs(self) -> bool:
+        return self.text.strip() != self.was
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What is wrong with the rule, or would be wrong because of it."""
+        if self.refusal is not None:
+            why = self.refusal
+            return (Problem(why.rule, why.reason, hint=why.hint, span=why.span, component=self.component),)
+        known = {(one.rule, one.message) for one in self.before.problems}
+        return tuple(
+            one
+            for one in self.after.problems
+            if one.component == self.component or (one.rule, one.message) not in known
+        )
 
 
 def _picture_text(observation: Observation) -> str:
@@ -224,8 +307,13 @@ def nodes_of(observation: Observation) -> tuple[Node, ...]:
     return tuple(Node(len(node.devices), name=node.name, ip=node.ip) for node in observation.nodes)
 
 
-def arranged(session: Session, plan_request: PlanRequest, layout: Layout | None, nodes: int) -> Session:
-    """The session for another request; a topology of another size also changes the file's number of nodes."""
+def arranged(
+    session: Session, plan_request: PlanRequest, layout: Layout | None, nodes: int, training: int | None
+) -> Session:
+    """The session for another request; a topology of another size also changes the file's number of nodes.
+
+    `training` is the number of GPUs for training when disaggregated; None for what the framework gives it.
+    """
     overrides: list[Any] = list(plan_request.overrides)
     framework = framework_of(session.plan)
     if plan_request.nodes is not None:
@@ -233,7 +321,7 @@ def arranged(session: Session, plan_request: PlanRequest, layout: Layout | None,
     plain = session.wish(replace(plan_request, overrides=tuple(overrides)))
     if layout is None or framework.arrange is None:
         return plain
-    overrides += framework.arrange(plain.plan, layout, session.document.config)
+    overrides += framework.arrange(plain.plan, layout, training, session.document.config)
     return session.wish(replace(plan_request, overrides=tuple(overrides)))
 
 
@@ -261,7 +349,7 @@ def what_if_applied(session: Session) -> Session | Refusal:
     applied = replace(session, plan_request=asked, asked=asked)._with(draft.document, asked)
     if applied.old or applied.broken:
         problem = next(one for one in applied.problems if one.blocking)
-        return Refusal(problem.message, problem.hint)
+        return Refusal.of(problem)
     return applied
 
 

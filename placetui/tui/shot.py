@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from textual.pilot import Pilot
 
 from placetui.observe.model import Observation, Source
 from placetui.observe.ports import CONNECTED, Subscriber
 from placetui.tui.app import Dashboard
+from placetui.tui.widgets.side import HeatPanel
 
 MOST_PAUSES = 50
 """Times that the screen may still change before its picture is taken as it is."""
@@ -60,6 +62,7 @@ async def take_picture(
     The same input gives the same bytes.
     """
     app.animation_level = "none"
+    app.options = replace(app.options, recovers=False, remember=lambda _key, _value: None)
     async with app.run_test(size=size) as pilot:
         await settled(app, pilot)
         if source is not None:
@@ -72,6 +75,9 @@ async def take_picture(
                 await pilot.pause()
         await pilot.press(*keys)
         app.clear_notifications()
+        await settled(app, pilot)
+        for panel in app.screen.query(HeatPanel):
+            panel.catch_up()
         await settled(app, pilot)
         title = app.session.file if app.session is not None else app.title
         return stable(app.export_screenshot(title=title, simplify=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,16 +23,20 @@ from placetui.tui.cluster.requests import flow
 from placetui.tui.editor import Editor
 from placetui.tui.messages import Change
 from placetui.tui.options import Options
-from placetui.tui.session import Session, arranged
+from placetui.tui.session import Preview, Session, arranged
 
 if TYPE_CHECKING:
     from placetui.frameworks.new_job import Layout
+    from placetui.observe.history import MemoryUse
 
 KEEP_AFTER = 0.5
 """Seconds from an edit until it is kept where a crash cannot reach it."""
 
 TYPING_PAUSE = 0.15
-"""Seconds that typing in the whole file may run ahead of the grid."""
+"""Seconds that typing may run ahead of what takes long."""
+
+MOST_AT_ONCE = 4096
+"""Ranks of a component whose moves are worked out between two keystrokes."""
 
 PLANNING = "planning"
 
@@ -45,16 +49,15 @@ class Workspace:
         self.session = session
         """What is on the screen."""
 
-        self.editor = Editor(session, write=options.write and not (session.recorded or session.pictured), new=new)
+        write = options.write and not (session.recorded or session.pictured)
+        self.editor = Editor(session, write=write, new=new, recovers=options.recovers)
         self.changed: Callable[[Change], None] = lambda change: None
 
-        self.drafting = ""
-        """The component whose rule is half written: what comes from elsewhere waits for its end."""
+        self.preview: Preview | None = None
+        """The rule that is half written: what comes from elsewhere waits for its end."""
 
         self._options = options
         self._ascii = options.ascii
-        self._before_draft = session
-        self._draft = ""
         self._drafted = asyncio.Event()
         """Set while no rule is half written."""
 
@@ -65,8 +68,11 @@ class Workspace:
         self.lost: recovery.Unsaved | None = None
         """Unsaved work of an earlier run that the user has not decided about."""
 
-        self._layout: Layout | None = None
-        """What a what-if has arranged the components as."""
+        self._arranged: tuple[Layout | None, int | None] = None, None
+        """What a what-if has arranged the components as, with how many GPUs for training."""
+
+        self.measured: Callable[[], Mapping[tuple[int, int], MemoryUse]] = dict
+        """The most memory that was measured on each GPU of what is on the screen; asked for in a thread."""
 
         self._timers = Timers(app)
         self._watch: FileWatch | None = None
@@ -95,6 +101,11 @@ class Workspace:
     def file_kind(self) -> FileKind:
         """What the plan comes from."""
         return "record" if self.session.recorded else "cluster" if self.session.pictured else "file"
+
+    @property
+    def drafting(self) -> str:
+        """The component whose rule is half written."""
+        return "" if self.preview is None else self.preview.component
 
     # What is on the screen
 
@@ -137,45 +148,63 @@ class Workspace:
         self._typed = text
         self._timers.after("typing", TYPING_PAUSE, self.settle)
 
-    def open_rule(self, component: str) -> str | None:
-        """Begin to write a component's rule; how it reads now, or None if the file no longer has it."""
+    def open_rule(self, component: str) -> Preview | None:
+        """Begin to write a component's rule, as it reads now; None if the file no longer has it."""
         self.settle()
-        if component not in self.session.plan.components:
+        session = self.session
+        text = session.rule_text(component)
+        if text is None:
             return None
-        self._before_draft = self.session
-        self._draft = self.session.plan.components[component].rule.text.strip()
-        self.drafting = component
         self._drafted.clear()
-        return self._draft
+        self._show_preview(Preview(component, text, session, session))
+        return self.preview
 
-    def draft_rule(self, text: str) -> Session | Refusal:
-        """Show what a rule would give, or say why it gives nothing."""
-        self._draft = text
-        result = self.editor.preview(self._before_draft, WriteRule(self.drafting, text))
-        if not isinstance(result, Refusal):
-            self.show(result)
-        return result
+    def draft_rule(self, text: str) -> None:
+        """Show what a rule would give, or why it gives nothing."""
+        preview = self.preview
+        if preview is None:
+            return
+        result = self.editor.preview(preview.before, WriteRule(preview.component, text))
+        if isinstance(result, Refusal):
+            self.preview = replace(preview, text=text, refusal=result)
+            self.show(self.session)
+        else:
+            self._show_preview(Preview(preview.component, text, preview.before, result))
 
-    def rejected_rule(self) -> Refusal | None:
-        """Why the rule that was typed cannot be applied: it stays open to be corrected."""
-        result = self.draft_rule(self._draft) if self._draft_differs else None
-        return result if isinstance(result, Refusal) else None
+    def _show_preview(self, preview: Preview) -> None:
+        """Show it, of many ranks without who moves: that follows."""
+        from placetui.placement.diff import diff_plans
+
+        before, after = preview.before.plan, preview.after.plan
+        parts = [plan.components.get(preview.component) for plan in (before, after)]
+        quick = all(part is None or part.world_size <= MOST_AT_ONCE for part in parts)
+        self.preview = replace(preview, difference=diff_plans(before, after)) if quick else preview
+        self.show(preview.after)
+        if not quick:
+            self.app.run_worker(self._compare(self.preview), group="moves", exclusive=True)
+
+    async def _compare(self, preview: Preview) -> None:
+        from placetui.placement.diff import diff_plans
+
+        await asyncio.sleep(TYPING_PAUSE)
+        before, after = preview.before.plan, preview.after.plan
+        difference = await in_thread(lambda: diff_plans(before, after), "moves")
+        if self.preview is preview:
+            self.preview = replace(preview, difference=difference)
+            self.show(self.session)
 
     def finish_rule(self) -> None:
         """Make the rule that was written an edit."""
-        component, text, differs = self.drafting, self._draft, self._draft_differs
+        preview = self.preview
         self.cancel_rule()
-        if differs:
-            self.edit(WriteRule(component, text))
-
-    @property
-    def _draft_differs(self) -> bool:
-        return self._draft.strip() != self._before_draft.plan.components[self.drafting].rule.text.strip()
+        if preview is not None and preview.differs:
+            self.edit(WriteRule(preview.component, preview.text))
 
     def cancel_rule(self) -> None:
-        self.drafting = ""
-        self._drafted.set()
-        self.show(self._before_draft)
+        if self.preview is not None:
+            before, self.preview = self.preview.before, None
+            self._drafted.set()
+            self.show(before)
 
     def undo(self) -> None:
         self.settle()
@@ -215,7 +244,7 @@ class Workspace:
     def reload(self) -> None:
         """Read the file again, and forget what was tried."""
         self.settle()
-        self._layout = None
+        self._arranged = None, None
         session = replace(self.session, plan_request=self.session.asked)
         self.plan((lambda: session.wish(session.asked)) if self.editor.dirty else session.reread)
 
@@ -261,21 +290,23 @@ class Workspace:
         session, plan = self.session, self.session.plan
         if not plan.nodes:
             return
-        now = WhatIf(len(plan.nodes), max(node.gpus for node in plan.nodes), session.plan_request.mode, self._layout)
+        gpus, mode = max(node.gpus for node in plan.nodes), session.plan_request.mode
+        now = WhatIf(len(plan.nodes), gpus, mode, *self._arranged)
 
         def tried(wanted: WhatIf) -> Session:
             plan_request = replace(session.plan_request, mode=wanted.mode, overrides=session.asked.overrides)
             if (wanted.nodes, wanted.gpus) != (now.nodes, now.gpus):
                 plan_request = replace(plan_request, nodes=(Node(wanted.gpus),) * wanted.nodes, topology_source="flag")
-            return arranged(session, plan_request, wanted.layout, wanted.nodes)
+            return arranged(session, plan_request, wanted.layout, wanted.nodes, wanted.training)
 
-        screen = WhatIfScreen(now, framework_of(plan).modes, session, tried, ascii=self._ascii)
+        measured = dict if session.tried else self.measured
+        screen = WhatIfScreen(now, framework_of(plan).modes, session, tried, measured, ascii=self._ascii)
         wanted = await self.app.push_screen_wait(screen)
         if wanted is None:
             return
-        if wanted.layout is not None and wanted.layout != self._layout:
+        if wanted.layout is not None and wanted.layout != self._arranged[0]:
             self.app.notify(ADVICE[wanted.layout], title=wanted.layout, timeout=12, markup=False)
-        self._layout = wanted.layout
+        self._arranged = wanted.layout, wanted.training
         self.plan(lambda: tried(wanted))
 
     def apply_what_if(self) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from placetui.frameworks.planner import resolve
-from placetui.grid import METRICS, Drawing, HeatMetric, Overlay, plain
+from placetui.grid import METRICS, Drawing, HeatMetric, Overlay, Place, plain
 from placetui.grid.heat_panels import HeatPanels
 from placetui.observe.model import DeviceSample
+from placetui.observe.totals import TotalsWatch
 from placetui.placement.topology import Node
 
 LayOver = Callable[..., Overlay]
@@ -45,6 +46,67 @@ def test_a_gpu_far_below_its_peers_bears_a_sign(lay_over: LayOver) -> None:
     assert plain(line).split()[2:] == ["▀▀▀▀", "▀▼▀▀", "▀▀▀▀", "▀▀▀▀"]
 
 
+def test_peers_that_wait_together_are_no_outliers(lay_over: LayOver) -> None:
+    def device(node: int, index: int) -> DeviceSample:
+        return DeviceSample(index, utilization=10 if node == 1 else 90)
+
+    plan = resolve({"cluster": {"num_nodes": 4, "component_placement": {"actor": "0-31"}}}, [Node(8)] * 4)
+    line = Drawing(plan, "heat", overlay=lay_over(plan, device), metric="load").line(0)
+    assert plain(line).split()[2:] == ["▀▀▀▀"] * 4
+
+
+def test_where_there_is_room_a_gpu_has_a_whole_cell(lay_over: LayOver) -> None:
+    plan = resolve({"cluster": {"num_nodes": 64, "component_placement": {"actor": "0-511"}}}, [Node(8)] * 64)
+    drawing = Drawing(plan, width=60, overlay=lay_over(plan, lambda node, index: DeviceSample(index, utilization=50)))
+    roomy, tight = drawing.fitted(20), drawing.fitted(10)
+    assert (roomy.density, tight.density) == ("heat", "heat")
+    assert [one.locate(0, 5) for one in (roomy, tight)] == [(11, 0, 1, 1), (7, 0, 1, 1)]
+    assert roomy.at(11, 0) == Place(0, "gpu", 5)
+
+
+def test_the_key_names_the_signs_that_occur(lay_over: LayOver) -> None:
+    def device(node: int, index: int) -> DeviceSample:
+        return DeviceSample(index, memory_used=10 if (node, index) == (3, 5) else 90, memory_total=100)
+
+    plan = resolve({"cluster": {"num_nodes": 4, "component_placement": {"actor": "0-31"}}}, [Node(8)] * 4)
+    quiet = Drawing(plan, "heat", overlay=lay_over(plan, lambda node, index: DeviceSample(index)))
+    assert quiet.signs() == []
+    loud = lay_over(plan, device, lambda name, rank: "dead" if rank == 1 else "alive", stale=[2], marked=[(0, 0)])
+    drawing = Drawing(plan, "heat", overlay=loud)
+    list(drawing.lines())
+    assert [meaning for _, meaning in drawing.signs()] == ["dead", "above threshold", "far below", "stale"]
+    assert plain(drawing.key(26)) == "✗ dead   ▲ above threshold"
+    tiles = Drawing(plan, "tile", overlay=loud)
+    assert [meaning for _, meaning in tiles.signs()][:4] == ["memory GiB", "load", "share", "dead"]
+
+
+def test_beside_the_states_stand_how_many_ranks_are_in_which_and_who_is_not_alive(lay_over: LayOver) -> None:
+    plan = resolve({"cluster": {"num_nodes": 4, "component_placement": {"actor": "0-31"}}}, [Node(8)] * 4)
+    overlay = lay_over(plan, lambda node, index: DeviceSample(index), lambda _, rank: "dead" if rank == 9 else "alive")
+    panels = HeatPanels(Drawing(plan, "heat", overlay=overlay, metric="state"))
+    lines = [plain(line).split()[1:] for line in panels.spread(25, 4)]
+    assert ["dead", "1"] in lines
+    assert ["alive", "31"] in lines
+    assert [(plain(line).split(), place) for line, place in panels.highest(25, 3)] == [
+        (["✗", "1/1", "dead"], Place(1, "gpu", 1))
+    ]
+
+
+def test_the_cluster_in_figures(lay_over: LayOver) -> None:
+    def device(node: int, index: int) -> DeviceSample:
+        return DeviceSample(index, memory_used=40 << 30, memory_total=80 << 30, utilization=50, temperature=60 + node)
+
+    plan = resolve({"cluster": {"num_nodes": 4, "component_placement": {"actor": "0-15"}}}, [Node(8)] * 4)
+    overlay = lay_over(plan, device, lambda _, rank: "dead" if rank == 9 else "alive")
+    panels = HeatPanels(Drawing(plan, "heat", overlay=overlay, ascii=True))
+    lines = [plain(line) for line in panels.cluster(25, TotalsWatch().update(overlay.observation))]
+    assert [len(line) for line in lines] == [25] * 5
+    assert [line.split()[-1] for line in lines[:2]] == ["1/2T", "50%"]
+    assert lines[2].split() == ["temp", "62C", "median,", "63C", "max"]
+    assert lines[3].split() == ["ranks", "15/16", "alive"]
+    assert lines[4].split() == ["free", "16", "GPUs,", "2", "nodes"]
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_half_a_cell_is_one_gpu_whatever_it_is_coloured_by(lay_over: LayOver, metric: HeatMetric) -> None:
     def device(node: int, index: int) -> DeviceSample:
@@ -72,11 +134,12 @@ def test_beside_the_wall_stand_its_scale_a_map_the_spread_and_the_highest(lay_ov
     assert "80 GiB" in plain(panels.scale(46))
     found = [plain(line) for line in panels.minimap(20, 4, 0, 1)]
     assert [len(line) for line in found] == [20] * 4
-    assert [line[0] for line in found] == ["▐", " ", " ", " "], "the part in view stands between bars"
+    assert [line[0] for line in found] == ["▌", " ", " ", " "], "the part in view stands between bars"
     assert found[0].split()[-2:] == ["A", "32"]
+    assert not any("▌" in plain(line) for line in panels.minimap(20, 4, 0, 99)), "all is in view"
     *bars, axis = (plain(line) for line in panels.spread(16, 3))
     assert all(len(line) == 16 for line in (*bars, axis))
-    assert axis.split() == ["0", "80G"]
+    assert axis.split() == ["0", "40", "80G"]
     assert bars[-1].rstrip() == bars[-1][:15], "nobody has more than 70 of 80 GiB"
     highest = panels.highest(26, 3)
     assert [(place.node, place.index) for _, place in highest] == [(63, 7), (63, 6), (62, 7)]

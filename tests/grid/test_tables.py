@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from placetui.frameworks.planner import resolve
 from placetui.grid import cell_width, clean, plain
 from placetui.grid.inspector.flow import Flow
+from placetui.grid.panels import event_entries
 from placetui.grid.pen import Pen
 from placetui.grid.tables.rows import ORDERS, Row, Sorting, TableName
-from placetui.grid.tables.table import COLUMNS, TablePen, row_lines
+from placetui.grid.tables.table import COLUMNS, TablePen, group_lines, row_lines
 from placetui.observe.alerts import Alert
 from placetui.observe.drift import Drift
-from placetui.observe.model import BundleState, Claim, DeviceSample, GroupState, NodeSample, ProcessSample, RankState
+from placetui.observe.events import Event
+from placetui.observe.model import (
+    BundleState,
+    Claim,
+    DeviceSample,
+    GroupState,
+    NodeSample,
+    Observation,
+    ProcessSample,
+    RankState,
+)
 from placetui.observe.rows import Held, ProcessRow, RankRow
 from placetui.placement.topology import Node
 
@@ -79,9 +92,38 @@ def test_a_line_is_as_wide_as_asked_and_harmless(row: tuple[TableName, Row], wid
     assert text.isascii() or not ascii
 
 
-def test_every_column_that_is_shown_can_be_sorted_by_and_is_found_by_the_mouse() -> None:
+def test_every_column_is_shown_where_there_is_room_and_found_by_the_mouse() -> None:
     for table, columns in COLUMNS.items():
-        pen = TablePen(table, Pen(PLAN), 200)
-        assert {column.name for column in columns} == set(ORDERS[table])
+        pen = TablePen(table, Pen(PLAN), 300)
+        assert {column.name for column in columns} >= set(ORDERS[table])
         assert [pen.column_at(slot.x) for slot in pen.slots] == [column.name for column in columns]
         assert pen.column_at(500) is None
+
+
+def test_an_event_stands_in_columns_and_is_tinted_while_it_holds() -> None:
+    died = Event(1000.0, "rank_died", 0, None, "actor", 2, "actor:2 died: killed by signal 9")
+    dead = Observation(1200.0, "ray", ranks={"actor": tuple(RankState("actor", rank, "dead") for rank in range(4))})
+    (entry,) = event_entries(Pen(PLAN), [died], dead, 80)
+    assert plain(entry.lines[0]).split()[1:] == "✗ A actor 2 gpu-0/gpu2 died: killed by signal 9".split()
+    assert {run.style.ground for run in entry.lines[0]} == {"error"}
+    alive = replace(dead, ranks={"actor": tuple(RankState("actor", rank, "alive") for rank in range(4))})
+    assert {run.style.ground for run in event_entries(Pen(PLAN), [died], alive, 80)[0].lines[0]} == {None}
+    row = plain(TablePen("events", Pen(PLAN), 200).line(died, dead))
+    assert row.split()[1:] == "✗ A actor 2 gpu-0/gpu2 died: killed by signal 9 rank died".split()
+
+
+def test_where_there_is_little_room_whole_columns_go_the_least_important_first() -> None:
+    def columns(width: int) -> list[str]:
+        return [slot.column.name for slot in TablePen("processes", Pen(PLAN), width).slots]
+
+    assert set(columns(120)) - set(columns(76)) >= {"state", "share", "up"}
+    assert {"node", "gpu", "who", "memory"} <= set(columns(38))
+    assert "rule" in columns(256)
+
+
+def test_bundles_of_a_group_never_take_more_lines_than_there_are() -> None:
+    group = GroupState("ab", "mine", bundles=tuple(BundleState(number // 8, 1.0, 1.0) for number in range(8 * 99)))
+    for rows in range(4, 60, 7):
+        lines = group_lines(Flow(Pen(PLAN), 100), group, rows)
+        assert len(lines) <= rows
+        assert max(cell_width(plain(line)) for line in lines) <= 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -84,9 +85,7 @@ def test_the_minute_and_the_hour_have_a_curve_each() -> None:
         for history in (minute, hour):
             history.record(later, [0])
     text = "\n".join(lines(seen(), history=minute, hour=hour))
-    assert "minute " in text
-    assert "hour   " in text
-    assert text.count("memory ·") == 2
+    assert text.count(" s ago") == text.count(" min ago") == 2
 
 
 def test_a_node_says_how_its_cpu_and_ram_are() -> None:
@@ -97,5 +96,5 @@ def test_a_node_says_how_its_cpu_and_ram_are() -> None:
 def test_a_task_is_called_by_its_name_and_not_outside_ray() -> None:
     task = ProcessSample(7, 3 * GIB, job="02000000", actor="Ray task step", user="eve", actor_id="e")
     text = "\n".join(lines(seen(processes=(task, ProcessSample(8, GIB, command="python")))))
-    assert "Ray task step of job 02000000 3.0 GiB pid 7" in text
-    assert "outside Ray 1.0 GiB pid 8" in text
+    assert re.search(r"Ray task step of job 02000000 .*3\.0G +7 .*user eve", text)
+    assert re.search(r"python .*\? not ours .*1\.0G +8", text)

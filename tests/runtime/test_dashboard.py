@@ -39,7 +39,7 @@ def type_slowly(desk: Terminal, *answers: tuple[str, str]) -> None:
 def launch_two(desk: Terminal) -> None:
     """Launch the job of two ranks, and see it run."""
     type_slowly(desk, ("A1", "L"), ("Name of the job", "\r"), ("launch 2 ranks", CTRL_L))
-    desk.until(lambda: "ray, job two, every 1 s" in desk.text and is_alive(desk), "the job runs")
+    desk.until(lambda: "job two" in desk.text and "live every 1 s" in desk.text and is_alive(desk), "the job runs")
 
 
 def is_alive(desk: Terminal) -> bool:
@@ -58,7 +58,7 @@ def test_a_job_on_an_embedded_cluster_from_launch_to_leaving(write: Callable[...
         desk.press("L")
         type_slowly(desk, ("Name of the job", "\r"), ("launch 2 ranks", CTRL_L), ("job two", "J"), ("2/2", ESCAPE))
         desk.until(lambda: "alive  age" not in desk.text, "back at the grid")
-        desk.until(lambda: "ray, job two" in desk.text and is_alive(desk), "the job runs")
+        desk.until(lambda: "job two" in desk.text and is_alive(desk), "the job runs")
         children = desk.children()
         desk.press("q")
         type_slowly(desk, ("which ends with the dashboard", CTRL_T))
@@ -76,7 +76,7 @@ def test_a_job_that_somebody_else_launched(one_node: TestCluster, write: Callabl
     with terminal(str(mine), "--address", one_node.address, "--write", "--no-sample", size=(200, 50)) as desk:
         # The nodes of the cluster take the place of the assumed ones: it has four GPUs, not eight.
         desk.sees("4 GPUs", "S1")
-        type_slowly(desk, ("ray, every", "J"), ("4/4", "\r"), ("ray, job theirs", ""))
+        type_slowly(desk, ("live every", "J"), ("4/4", "\r"), ("job theirs", ""))
         desk.until(lambda: is_alive(desk), "the rank is alive")
         desk.press("K")
         type_slowly(desk, ("Which rank?", "\r"), ("Type actor:0", "actor:0\r"), ("killed actor:0", ""))
@@ -93,14 +93,14 @@ def test_a_head_that_is_gone_is_said_and_editing_goes_on(
     heads = cluster.processes[0]["gcs_server"]
     file = write("actor: 0-1", name="two.yaml", more=TOPOLOGY)
     with terminal(str(file), "--address", cluster.address, "--write", "--no-sample") as desk:
-        desk.sees("ray, every 1 s")
+        desk.sees("live every 1 s")
         for pid in heads:
             os.kill(pid, signal.SIGSTOP)
         desk.sees("lost: ")
         type_slowly(desk, ("A1", "["), ("edited", "u"))
         for pid in heads:
             os.kill(pid, signal.SIGCONT)
-        desk.sees("ray, every 1 s")
+        desk.sees("live every 1 s")
         type_slowly(desk, ("A1", "l"), ("node0 · GPU 1", "q"))
         assert desk.ends() == 0
         desk.is_clean()
@@ -116,7 +116,7 @@ def test_a_head_that_is_killed_and_started_anew(write: Callable[..., Path]) -> N
         arguments = [str(file), "--address", cluster.address, "--write"]
         desk = stack.enter_context(terminal(*arguments, size=(200, 40)))
         # The nodes of the cluster take the place of the assumed ones.
-        desk.sees("ray, every 1 s", "2 GPUs", "A1")
+        desk.sees("live every 1 s", "2 GPUs", "A1")
         launch_two(desk)
         for pid in cluster.processes[0]["gcs_server"]:
             os.kill(pid, signal.SIGKILL)
@@ -134,7 +134,7 @@ def test_a_head_that_is_killed_and_started_anew(write: Callable[..., Path]) -> N
         port = int(cluster.address.rpartition(":")[2])
         again = stack.enter_context(running_cluster([node(2, gcs_server_port=port)]))
         assert again.address == cluster.address
-        desk.sees("ray, job two, every 1 s", "2 GPUs", "A1")
+        desk.sees("job two", "live every 1 s", "2 GPUs", "A1")
         desk.until(lambda: not is_alive(desk), "the job went with its cluster")
         launch_two(desk)
         desk.press("q")

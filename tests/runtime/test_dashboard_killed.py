@@ -86,7 +86,7 @@ def job(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Job:
 @contextmanager
 def dashboard(cluster: TestCluster, job: Job) -> Iterator[Terminal]:
     with terminal(str(job.file), "--write", "--address", cluster.address, "--no-sample") as desk:
-        desk.sees("ray, every 1 s", "A1")
+        desk.sees("live every 1 s", "A1")
         yield desk
 
 

@@ -40,6 +40,7 @@ class PretendedOperation:
 
     def check(self, plan: Plan, *, ask: bool = True) -> None:
         """All steps of a launch up to the question whether to go on."""
+        self._bundles = sum(node.gpus for node in plan.nodes)
         nodes = [
             {"rank": node.rank, "node_id": f"id{node.rank}", "ip": f"10.0.0.{node.rank + 1}", "host": node.name,
              "gpus": node.gpus}
@@ -49,7 +50,11 @@ class PretendedOperation:
         self.tell(step="match", by="RLINF_NODE_RANK", nodes=nodes, warnings=[])
         self.tell(
             step="check",
-            nodes=[{"node_rank": 0, "node": "10.0.0.1", "resource": "GPU", "needed": 8, "free": 8, "total": 8}],
+            nodes=[
+                {"node_rank": one["rank"], "node": one["ip"], "resource": "GPU"}
+                | dict.fromkeys(("needed", "free", "total"), one["gpus"])
+                for one in nodes
+            ],
             groups={name: component.world_size for name, component in plan.components.items()},
             expected=[
                 {
@@ -68,7 +73,7 @@ class PretendedOperation:
             self.tell(step="check", question="launch")
 
     def reserve(self, moved: list[dict[str, Any]] | None = None) -> None:
-        self.tell(step="reserve", bundles=8)
+        self.tell(step="reserve", bundles=self._bundles)
         self.tell(step="probe", seconds=0.1, devices=[], moved=moved or [])
 
     def start(self, plan: Plan, state: str = "alive") -> None:

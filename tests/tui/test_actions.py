@@ -189,8 +189,8 @@ async def test_action_details(desk: Desk) -> None:
         await seat.press("down", "d")
         assert seat.shows(DetailsScreen)
         await seat.sees("node1")
-        await seat.sees("environment of actor rank 8")
-        await seat.sees("RANK=8")
+        await seat.sees("Environment", "A8  actor 8")
+        await seat.sees("RANK  ")
         await seat.press("escape")
         assert seat.app.screen is seat.main
 
@@ -222,12 +222,18 @@ async def test_action_view_yaml(desk: Desk) -> None:
 
 async def test_action_next_problem(desk: Desk) -> None:
     async with desk.open("broken-out-of-range") as seat:
-        lines = []
-        for _ in range(len(seat.session.problems) + 1):
+        await seat.sees("Problem 1 of 4")
+        for number in (2, 3, 4, 1):
             await seat.press("exclamation_mark")
+            await seat.sees(f"Problem {number} of 4  {seat.session.problems[number - 1].rule}")
+        assert showing(seat) == "grid"
+        await seat.press("enter")
+        lines = []
+        for problem in seat.session.problems:
             lines.append(seat.yaml.cursor_location[0] + 1)
-        assert lines[:-1] == [problem.line for problem in seat.session.problems]
-        assert lines[-1] == lines[0]
+            await seat.sees(f"✗ {problem.rule}")
+            await seat.press("exclamation_mark")
+        assert lines == [problem.line for problem in seat.session.problems]
     async with desk.open("collocated") as seat:
         await seat.press("exclamation_mark")
         assert seat.toasts == ["there are no problems"]
@@ -349,6 +355,7 @@ async def test_action_apply_what_if(desk: Desk) -> None:
         seat.app.screen.query_one("#nodes", Input).value = "4"
         await seat.press("enter")
         await seat.until(lambda: len(seat.session.plan.nodes) == 4)
+        await seat.sees("W  to the file", "r  discard")
         await seat.press("W")
         await seat.until(lambda: seat.editor.dirty)
         assert not seat.session.tried
@@ -379,7 +386,7 @@ async def test_action_reload(desk: Desk) -> None:
 async def test_action_pause(desk: Desk) -> None:
     async with desk.open("collocated", live=True) as seat:
         paused = []
-        for words in ("simulated, paused", "simulated, every 1 s"):
+        for words in ("simulated, paused", "simulated every 1 s"):
             await seat.press("p")
             await seat.sees(words)
             paused.append(desk.sources[0].paused)
@@ -476,6 +483,9 @@ async def test_action_help(desk: Desk) -> None:
         await seat.write("heat wall")
         await seat.sees(BY_ID["next_metric"].help)
         await seat.misses(BY_ID["cursor_up"].help)
+        await seat.press("ctrl+u")
+        await seat.write("zoom")
+        await seat.sees(BY_ID["zoom_in"].help, BY_ID["zoom_out"].help)
         await seat.press("escape", "f1")
         assert seat.shows(HelpScreen)
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from textual.widgets import Input
 
 from placetui.document import PlanRequest
 from placetui.observe.model import Claim, Observation, ProcessSample
 from placetui.observe.ports import ClusterSource, Status
-from placetui.tui.app import Dashboard
+from placetui.tui.app import Choice, Dashboard
 from placetui.tui.dialogs.ask import AskScreen
 from placetui.tui.dialogs.picker import PickerScreen
 from placetui.tui.dialogs.save import SaveScreen
 from placetui.tui.dialogs.waiting import WaitingScreen
 from placetui.tui.session import Session
-from placetui.tui.widgets.rule_bar import RuleBar
+from placetui.tui.widgets.rule_panel import RulePanel
 from tests.tui.pretend import PretendedOperations
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ async def test_an_edit_of_the_picture_is_a_plan_to_compare_with(desk: Desk, worl
     app.animation_level = "none"
     async with app.run_test(size=(120, 36), notifications=True) as pilot:
         seat = world.seat(app, pilot)
-        await seat.until(lambda: bool(desk.sources))
+        await seat.until(lambda: desk.sources and desk.sources[0].subscriber)
         desk.sources[0].deliver(seen)
         await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")
         await seat.press("right_square_bracket")  # one more device for the trainer
@@ -153,13 +154,55 @@ async def test_of_several_clusters_on_this_machine_one_can_be_chosen(desk: Desk,
         seat = world.seat(app, pilot)
         await seat.until(lambda: desk.sources and desk.sources[0].subscriber)
         desk.sources[0].say(Status("lost", "there are 2 Ray clusters on this machine"))
-        await seat.sees("the Ray cluster at 10.0.0.1:6379", "the Ray cluster at 10.0.0.1:6380")
+        await seat.sees("10.0.0.1:6379", "10.0.0.1:6380")
         await seat.write("6380")
         await seat.press("enter")
         await seat.until(lambda: addresses == ["10.0.0.1:6380"] and desk.sources[-1].subscriber)
         desk.sources[-1].deliver(seen)
         await seat.sees("as it is", "2 nodes")
         assert app.cluster.address == "10.0.0.1:6380"
+
+
+@pytest.mark.parametrize("touched", [False, True])
+async def test_the_start_screen_gives_way_to_a_cluster_unless_the_user_chooses(
+    desk: Desk, world: World, touched: bool
+) -> None:
+    seen, operations = idle(desk, world), PretendedOperations()
+    operations.replies["clusters"] = {"clusters": ["10.0.0.1:6379"], "sizes": {"10.0.0.1:6379": (2, 16)}}
+    plan = Session.open(str(desk.copy("collocated")), PlanRequest()).plan
+    looks: dict[str, Any] = {"picture": lambda: desk.fake(plan), "picture_of": lambda _: desk.fake(plan)}
+    app = Dashboard(None, desk.options(operations=operations, choices=[Choice("mine.yaml")], **looks))
+    app.animation_level = "none"
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        seat = world.seat(app, pilot)
+        await seat.until(lambda: seat.shows(PickerScreen), "the start screen before a cluster answered")
+        await seat.sees("mine.yaml", "10.0.0.1:6379", "2 nodes, 16 GPUs")
+        await seat.until(lambda: desk.sources and desk.sources[0].subscriber)
+        if touched:
+            await seat.press("m")
+        desk.sources[0].deliver(seen)
+        await seat.heard()
+        if touched:
+            assert seat.shows(PickerScreen)
+            await seat.press("backspace")
+            await seat.write("6379")
+            await seat.press("enter")
+            await seat.until(lambda: len(desk.sources) > 1 and desk.sources[-1].subscriber)
+            desk.sources[-1].deliver(seen)
+        await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")
+        await seat.sees("as it is", "2 nodes")
+        assert [type(screen).__name__ for screen in app.screen_stack] == ["Screen", "MainScreen"]
+
+
+async def test_escape_leaves_the_start_screen_while_a_cluster_is_looked_for(desk: Desk, world: World) -> None:
+    plan = Session.open(str(desk.copy("collocated")), PlanRequest()).plan
+    looks: dict[str, Any] = {"picture": lambda: desk.fake(plan), "picture_of": lambda _: desk.fake(plan)}
+    app = Dashboard(None, desk.options(operations=PretendedOperations(), **looks))
+    async with app.run_test(size=(120, 36)) as pilot:
+        seat = world.seat(app, pilot)
+        await seat.sees("Looking for a Ray cluster", "quit")
+        await seat.press("escape")
+    assert app.return_value == 0
 
 
 async def test_without_a_cluster_the_start_screen_says_so(desk: Desk, world: World) -> None:
@@ -234,7 +277,7 @@ async def test_the_picture_waits_for_a_rule_that_is_being_written(desk: Desk, wo
         await seat.press("e")
         before = seat.session
         assert not seat.main.workspace.follow(before, before.followed(empty))
-        assert seat.main.query_one(RuleBar).display
+        assert seat.main.query_one(RulePanel).display
         assert seat.session is before
         await seat.press("escape")
         assert seat.session.text == seat.editor.history.text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from placetui.observe.model import DeviceSample, NodeSample, Observation, RankState, Source
 from placetui.observe.ports import Status
 from placetui.tui.dialogs.ask import AskScreen
-from placetui.tui.widgets.rule_bar import RuleBar
+from placetui.tui.widgets.rule_panel import RulePanel
 from tests.sources import SpokenFor
 from tests.tui.pretend import PretendedOperations
 
@@ -83,7 +83,7 @@ async def test_the_nodes_of_the_cluster_take_the_place_of_assumed_ones(desk: Des
         assert seat.session.plan.topology_source == "assumed"
         opened[0].deliver(seen())
         await seat.until(lambda: seat.session.plan.topology_source == "ray", "planned again")
-        await seat.sees("gpu-host", "1 node × 4 GPUs", "ray, every 1 s", "1.0 of 80 GiB")
+        await seat.sees("gpu-host", "1 node × 4 GPUs", "live every 1 s", "1.0 of 80 GiB")
         assert not seat.session.tried
         await seat.press("r")
         await seat.until(lambda: seat.session.plan.nodes[0].gpus == 4)
@@ -95,11 +95,11 @@ async def test_the_nodes_of_the_cluster_wait_for_a_rule_that_is_being_written(de
         await seat.press("e", "end", "backspace")
         await seat.write("3:")
         opened[0].deliver(seen())
-        await seat.until(lambda: seat.observation is not None, "the live picture")
+        await seat.until(lambda: seat.main.running.observation is not None, "the live picture")
         await seat.heard()
-        bar = seat.main.query_one(RuleBar)
-        assert bar.display
-        assert bar.text == "0-3:"
+        panel = seat.main.query_one(RulePanel)
+        assert panel.display
+        assert panel.text == "0-3:"
         assert not seat.toasts
         await seat.press("backspace", "enter")
         await seat.until(lambda: "actor: 0-3" in seat.editor.history.text)
@@ -112,7 +112,7 @@ async def test_a_topology_of_the_file_stays(desk: Desk) -> None:
     text = f"{FILE}placetui:\n  topology: {{nodes: 1, gpus_per_node: 2}}\n"
     async with clustered(desk, text) as (seat, opened):
         opened[0].deliver(seen())
-        await seat.sees("ray, every 1 s", "1.0 of 80 GiB")
+        await seat.sees("live every 1 s", "1.0 of 80 GiB")
         assert seat.session.plan.topology_source == "file"
 
 
@@ -129,7 +129,7 @@ async def test_a_plan_that_does_not_fit_stays_on_assumed_nodes_and_that_is_said_
 async def test_a_lost_head_is_said_for_as_long_as_it_is_lost(desk: Desk) -> None:
     async with clustered(desk) as (seat, opened):
         opened[0].deliver(seen())
-        await seat.sees("ray, every 1 s")
+        await seat.sees("live every 1 s")
         opened[0].say(Status("lost", "the head of the cluster does not answer"))
         await seat.sees("lost: the head of the cluster does not answer")
         old = replace(seen(), time=1_000_005.0)
@@ -139,7 +139,7 @@ async def test_a_lost_head_is_said_for_as_long_as_it_is_lost(desk: Desk) -> None
         await seat.press("right_square_bracket")
         await seat.sees("edited")
         opened[0].say(Status("connected"))
-        await seat.sees("ray, every 1 s")
+        await seat.sees("live every 1 s")
 
 
 async def test_a_job_of_ours_that_is_gone_is_not_shown_any_more(desk: Desk) -> None:
@@ -147,7 +147,7 @@ async def test_a_job_of_ours_that_is_gone_is_not_shown_any_more(desk: Desk) -> N
     operations = PretendedOperations()
     async with clustered(desk, operations=operations, write=True) as (seat, opened):
         opened[0].deliver(seen())
-        await seat.sees("ray, every 1 s")
+        await seat.sees("live every 1 s")
         await seat.press("L")
         await seat.until(lambda: seat.shows(AskScreen))
         await seat.press("enter")
@@ -165,7 +165,7 @@ async def test_a_job_of_ours_that_is_gone_is_not_shown_any_more(desk: Desk) -> N
         await seat.until(lambda: len(opened) == 2 and opened[1].subscriber is not None)
         # Until the cluster shows the ranks, the launch does.
         opened[1].deliver(seen(job=job))
-        await seat.sees(f"ray, job {job}, every 1 s", "· alive", " 1000 ")
+        await seat.sees(f"job {job}", "live every 1 s", "· alive", " 1000 ")
         ranks = {"actor": (RankState("actor", 0, "alive", pid=7), RankState("actor", 1, "alive", pid=8))}
         opened[1].deliver(seen(ranks=ranks, job=job))
         await seat.sees(" 7 ")
@@ -176,7 +176,7 @@ async def test_a_job_of_ours_that_is_gone_is_not_shown_any_more(desk: Desk) -> N
 async def test_edits_keep_the_source_and_a_job_needs_another(desk: Desk) -> None:
     async with clustered(desk) as (seat, opened):
         opened[0].deliver(seen())
-        await seat.sees("ray, every 1 s")
+        await seat.sees("live every 1 s")
         await seat.press("right_square_bracket")
         await seat.until(lambda: seat.session.plan is seat.app.cluster._connected, "followed")
         assert len(opened) == 1
@@ -186,6 +186,6 @@ async def test_edits_keep_the_source_and_a_job_needs_another(desk: Desk) -> None
         assert opened[1].asked == ("auto", "conf")
         ranks = {"actor": (RankState("actor", 0, "dead", "killed by signal 9"), RankState("actor", 1, "restarting"))}
         opened[1].deliver(seen(ranks=ranks, job="conf"))
-        await seat.sees("ray, job conf, every 1 s", "└ killed by signal 9")
+        await seat.sees("job conf", "live every 1 s", "└ killed by signal 9")
         opened[0].deliver(seen())  # what comes late counts no more
         await seat.sees("└ killed by signal 9")

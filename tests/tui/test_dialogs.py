@@ -51,6 +51,16 @@ async def test_keys_that_arrive_together_close_one_dialog(desk: Desk, opened: st
         assert isinstance(seat.app.screen_stack[1], MainScreen)
 
 
+async def test_keys_typed_at_once_are_meant_for_the_dialog(desk: Desk) -> None:
+    """In the grid `r` would read the file again."""
+    async with desk.open(desk.copy("hybrid")) as seat:
+        at_once(seat, "c", "m", "r")
+        await seat.sees("Rename", "New name:")
+        await seat.press("escape")
+        at_once(seat, "a", "r")
+        await seat.until(lambda: seat.editor.dirty, "rollout was assigned")
+
+
 async def test_the_first_answer_counts(desk: Desk) -> None:
     answers: list[str | None] = []
     async with desk.open("collocated") as seat:
@@ -113,5 +123,5 @@ async def test_notices_leave_the_keys_readable(desk: Desk, size: tuple[int, int]
         await seat.sees("nothing to undo")
         assert seat.lines[-1] == keys
         await seat.press("d")
-        await seat.until(lambda: "Details" in seat.text)
+        await seat.until(lambda: "DETAILS" in seat.text)
         assert "Details" not in seat.lines[0], "the notice stands above the dialog"

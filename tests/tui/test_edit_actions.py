@@ -8,7 +8,7 @@ from textual.widgets import Input
 
 from placetui.tui.dialogs.choose import ChooseScreen
 from placetui.tui.dialogs.save import SaveScreen
-from placetui.tui.widgets.rule_bar import RuleBar
+from placetui.tui.widgets.rule_panel import RulePanel
 
 if TYPE_CHECKING:
     from tests.tui.conftest import Desk, Seat
@@ -145,9 +145,9 @@ async def test_action_shrink(desk: Desk) -> None:
 async def test_action_edit_rule(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press("e")
-        bar = seat.main.query_one(RuleBar)
-        await seat.until(lambda: bar.display, "the rule")
-        field = bar.query_one(Input)
+        panel = seat.main.query_one(RulePanel)
+        await seat.until(lambda: panel.display, "the rule")
+        field = panel.query_one(Input)
         field.value = "0-1"
         await seat.sees("2 ranks")
         field.value = "0-99"
@@ -156,7 +156,7 @@ async def test_action_edit_rule(desk: Desk) -> None:
         await seat.press("enter")
         await becomes(seat, "0-5")
         await seat.press("e")
-        await seat.until(lambda: bar.display, "the rule")
+        await seat.until(lambda: panel.display, "the rule")
         field.value = "0"
         await seat.press("escape")
         await becomes(seat, "0-5")
@@ -223,5 +223,5 @@ async def test_action_save(desk: Desk) -> None:
 async def test_a_rule_that_is_half_written_does_not_keep_the_program_from_ending(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press("e")
-        await seat.until(lambda: seat.app.screen.query(RuleBar), "the rule")
+        await seat.until(lambda: seat.app.screen.query(RulePanel), "the rule")
     assert seat.app.return_code in (None, 0)

@@ -378,6 +378,20 @@ async def test_a_new_file_from_nothing(desk: Desk) -> None:
     assert "rollout: 4-7" in path.read_text()
 
 
+async def test_the_border_of_a_new_file_moves_and_names_may_have_brackets(desk: Desk) -> None:
+    async with desk.open(None, (140, 40), write=True, new=str(desk.folder / "new.yaml")) as seat:
+        await shows(seat, NewFileScreen, "take turns on each GPU", "actor: all")
+        await seat.press("tab", "right")
+        await seat.sees("4 training : 4 generation")
+        await seat.press("left_square_bracket", "left_square_bracket")
+        await seat.sees("2 training : 6 generation", "actor: 0-1", "rollout: 2-7", "Both pools are on node0")
+        name = seat.app.screen.query_one("#file", Input)
+        name.focus()
+        await seat.press("end", "left_square_bracket")
+        assert name.value.endswith("[")
+        await seat.sees("2 training : 6 generation")
+
+
 async def test_somebody_else_has_the_file_open(desk: Desk) -> None:
     path, other = desk.write(PLAN), desk.write(PLAN, "other.yaml")
     me = os.getpid()

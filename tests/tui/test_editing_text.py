@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from textual import events
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 if TYPE_CHECKING:
-    from tests.tui.conftest import Desk, Seat
+    from tests.tui.conftest import Desk, Seat, World
 
 PLAN = """\
 cluster:
@@ -31,7 +32,10 @@ def size(seat: Seat, component: str) -> int:
 
 
 def says(seat: Seat) -> str:
-    return str(seat.main.query_one("#rule-says", Static).content)
+    """What stands beside the rule and below it."""
+    panel = seat.main.rule
+    assert panel is not None
+    return " ".join(str(panel.query_one(f"#rule-{name}").render()) for name in ("aside", "below"))
 
 
 # A rule in place
@@ -40,15 +44,16 @@ def says(seat: Seat) -> str:
 async def test_action_edit_rule(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press("e")
-        await seat.sees("actor: 0-3")
+        await seat.sees("line 4 of plan.yaml", "▸ 4      actor: 0-3", "# trains")
         sizes = []
         await seat.press("end")
         for key in ("backspace", "7", "minus", "backspace", "comma", "8"):
             await seat.press(key)
             sizes.append((size(seat, "actor"), says(seat)))
         assert [number for number, _ in sizes] == [4, 8, 8, 8, 8, 9], "what is broken keeps the last good grid"
-        assert sizes[1][1] == "8 ranks"
-        assert "0-7-" in sizes[2][1]
+        assert "was 0-3   8 GPUs, 8 ranks, 1 node" in sizes[1][1]
+        assert "^^^^ rank_format" in sizes[2][1]
+        assert "0-7- is not a rank" in sizes[2][1]
         await seat.sees("A8", "9 ranks")
         assert text(seat) == PLAN, "nothing is done yet"
         await seat.press("enter")
@@ -98,7 +103,7 @@ async def test_a_rule_that_is_not_understood_is_refused_and_stays_to_be_correcte
         await seat.press("e")
         seat.main.query_one("#rule", Input).value = "0-99"
         await seat.pilot.pause()
-        assert seat.main.query_one("#rule-bar").has_class("-wrong")
+        assert seat.main.query_one("#rule-panel").has_class("-trouble")
         assert size(seat, "actor") == 4
         await seat.press("enter")
         await seat.sees("Not possible", "0-99")
@@ -116,7 +121,7 @@ async def test_what_is_only_tried_is_taken_before_something_else_is_done(desk: D
         await seat.press("down", "down", "c", "c", "left_square_bracket")
         await seat.until(lambda: len(seat.editor.history) == 2)
         assert text(seat) == PLAN.replace("0-3", "0-15").replace("8-11", "8-10")
-        assert not seat.main.query_one("#rule-bar").display
+        assert not seat.main.query_one("#rule-panel").display
         await seat.press("u", "u")
         assert text(seat) == PLAN
 
@@ -128,6 +133,79 @@ async def test_saving_in_the_middle_of_a_rule_saves_the_rule(desk: Desk) -> None
         await seat.sees("Save plan.yaml", "+    actor: 0-1 # trains")
         await seat.press("enter")
         await seat.until(lambda: path.read_text() == PLAN.replace("0-3", "0-1"))
+
+
+async def test_the_grid_and_the_panels_show_who_moves(desk: Desk) -> None:
+    plan = PLAN.replace("8}}", "8}, shares: {actor: 0.6, rollout: 0.5}}")
+    async with desk.open(desk.write(plan)) as seat:
+        await seat.sees("plan, no cluster", "Fits", "4.4/16", "8 GPUs free", "no GPU over 1.00")
+        await seat.misses("Events ─")
+        await seat.press("e", "tab", "3", "minus", "6")
+        await seat.sees("preview of rollout: 3-6", "4 move", "4 stay", "8 ranks", "1 error")
+        await seat.sees("3 ✗ 1.10", "R0    ←8", "R0    →3", "← comes from", "→ goes to")
+        await seat.sees(
+            "Moves 4", "1/gpu0 → 0/gpu3", "4 ranks stay", "was 8-11", "1 GPU over 1.00", "^^^ oversubscribed"
+        )
+        await seat.press("x")
+        await seat.sees("✗ rank_format", "1 error")
+        assert "1.10" in seat.text, "the last text that gave a plan"
+        await seat.press("escape")
+        await seat.sees("plan, no cluster", "node0 · GPU 0", "8 GPUs free")
+        await seat.misses("Moves", "preview of", "←8", "1 error")
+
+
+async def test_while_a_rule_is_typed_what_runs_is_not_compared_with_it(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        source = desk.sources[0]
+        first = world.simulated(source.plan)
+        source.deliver(first)
+        await seat.sees("plan and live", "48/48 ranks alive")
+        await seat.press("e", "0", "minus", "7")
+        await seat.sees("preview of actor: 0-7", "8 removed", "A8", "−")
+        source.deliver(world.with_rank(first, "rollout", 3, state="dead", reason="out of memory"))
+        await seat.until(lambda: seat.main.running.notices, "the picture behind it")
+        assert [one.kind for one in seat.main.running.notices] == ["dead_rank"], "against the file, not the preview"
+        assert seat.main.picture.notices == ()
+        await seat.misses("drift", "ranks alive", "dead")
+        await seat.press("escape")
+        await seat.sees("plan and live", "47/48 ranks alive", "rollout 3 is dead")
+
+
+async def test_signs_that_are_keys_elsewhere_are_typed_into_a_rule(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN)) as seat:
+        await seat.press("e", "question_mark", "left_square_bracket", "1", "slash")
+        assert seat.main.rule is not None
+        assert seat.main.rule.text == "?[1/"
+
+
+async def test_a_click_on_another_view_applies_the_rule(desk: Desk) -> None:
+    async with desk.open(desk.write(PLAN)) as seat:
+        await seat.press("e", "0", "minus", "5")
+        await seat.sees("A5")
+        await seat.app.run_action("app.act('view_ranks')")
+        await seat.until(lambda: "actor: 0-5" in text(seat))
+        assert not seat.main.workspace.drafting
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 10), (40, 30)])
+async def test_a_rule_is_edited_in_a_small_terminal(desk: Desk, size: tuple[int, int]) -> None:
+    async with desk.open(desk.write(PLAN), size, density=None) as seat:
+        await seat.press("e", "0", "minus", "9", "9")
+        await seat.sees("actor: 0-99", "device 99 of 0-99")
+        if size == (80, 24):
+            await seat.sees("^^^^ resource_out_of_range", "hint", "EDIT actor", "enter apply")
+        await seat.press("backspace")
+        await seat.misses("device 99")
+        await seat.press("enter")
+        await seat.until(lambda: "actor: 0-9" in text(seat))
+        assert seat.grid.has_focus
+
+
+async def test_who_moves_of_very_many_ranks_is_said_a_moment_later(desk: Desk) -> None:
+    plan = PLAN.replace("nodes: 2", "nodes: 1024").replace("0-3", "0-8190")
+    async with desk.open(desk.write(plan), density=None) as seat:
+        await seat.press("e", "1", "minus", "8", "1", "9", "1")
+        await seat.sees("preview of actor: 1-8191", "8,191 move", "Moves 8191", "and 8,1")
 
 
 # The whole file
@@ -172,16 +250,16 @@ async def test_a_broken_text_keeps_the_last_good_grid(desk: Desk) -> None:
         await seat.sees("trains")
         seat.yaml.move_cursor((3, 14))
         await seat.press("minus")
-        await seat.sees("OLD: the file is invalid", "← error[")
-        line = next(line for line in seat.lines if "← error[" in line)
-        assert "actor: 0-3-" in line, "the problem is said at its line"
+        await seat.sees("OLD: the file is invalid", "✗ rank_format")
+        line = next(line for line in seat.lines if "✗ rank_format" in line)
+        assert "actor: 0-3-" in line, "the problem is named at its line"
         assert size(seat, "actor") == 4
         assert "A3" in seat.text
         await seat.press("ctrl+s")
         await seat.sees("the text is invalid")
         await seat.press("escape")
         await seat.press("backspace")
-        await seat.misses("OLD", "← error[")
+        await seat.misses("OLD", "✗ rank_format")
 
 
 async def test_one_history_for_grid_and_text(desk: Desk) -> None:

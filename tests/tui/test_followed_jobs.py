@@ -90,7 +90,7 @@ async def test_the_job_of_the_open_file_is_followed_unasked_another_by_choice_an
         assert {state.state for state in seat.observation.ranks["actor"]} == {"alive"}
         head.show(rlinf_scene("two-jobs", "second_only")[0])
         clusters[-1].look()
-        await seat.sees("job 01000000 has ended", "01000000 ended")
+        await seat.sees("job 01000000 has ended", "01000000  ended")
         assert seat.main.picture.notices == ()
         head.show(rlinf_scene("two-jobs", "again")[0])
         clusters[-1].look()
@@ -115,7 +115,7 @@ async def test_a_job_with_other_components_is_one_sentence(desk: Desk) -> None:
     head.show(rlinf_scene("collocated", "running")[0])
     config = {"cluster": {"num_nodes": 1, "component_placement": {"agent": "all"}}}
     async with opened(desk, head, config, "agents.yaml") as (seat, _, _):
-        await seat.sees("ray, a running RLinf job has other components: Act")
+        await seat.sees("writable · a running RLinf job has other components: Act", "live every 1 s")
         sentence = "a running RLinf job has other components: ActorGroup 2, EnvGroup 2 and RolloutGroup 2"
         assert (seat.main.picture.notices, seat.toasts) == ((), [sentence])
 

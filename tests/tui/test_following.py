@@ -14,16 +14,17 @@ from placetui.document import PlanRequest
 from placetui.frameworks.new_job import ADVICE
 from placetui.placement.topology import Node
 from placetui.tui.app import Choice
+from placetui.tui.dialogs.ask import AskScreen
 from placetui.tui.dialogs.picker import PickerScreen
 from placetui.tui.dialogs.what_if import WhatIfScreen
 from placetui.tui.session import Session
 from placetui.tui.widgets.choices import Choices
-from placetui.tui.widgets.rule_bar import RuleBar
+from placetui.tui.widgets.rule_panel import RulePanel
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.tui.conftest import Desk, Seat
+    from tests.tui.conftest import Desk, Seat, World
 
 PLAN = """
 cluster:
@@ -76,7 +77,7 @@ async def test_a_broken_file_keeps_the_last_good_grid(desk: Desk, broken: str, r
         assert ranks(seat) == 4
         await seat.sees("A3 ", "1 error", rule)
         await seat.press("exclamation_mark")
-        await seat.sees(f"error[{rule}")
+        await seat.sees(f"Problem 1 of 1  {rule}")
         file.write_text(MORE)
         await seat.until(lambda: "OLD" not in seat.status, "fresh again")
         assert ranks(seat) == 6
@@ -129,9 +130,9 @@ async def test_the_file_waits_for_a_rule_that_is_being_written(desk: Desk) -> No
         file.write_text(MORE)
         seat.main.workspace.file_changed()
         await seat.heard()
-        bar = seat.main.query_one(RuleBar)
-        assert bar.display
-        assert bar.text == "0-3:"
+        panel = seat.main.query_one(RulePanel)
+        assert panel.display
+        assert panel.text == "0-3:"
         await seat.press("escape")
         await seat.until(lambda: ranks(seat) == 6, "the file is followed")
         assert not seat.editor.dirty
@@ -153,9 +154,9 @@ async def test_a_plan_waits_for_a_rule_that_is_being_written(desk: Desk, way: st
         await seat.write("5")
         go_on.set()
         await seat.pilot.pause(0.05)
-        bar = seat.main.query_one(RuleBar)
-        assert bar.display
-        assert bar.text == "0-5"
+        panel = seat.main.query_one(RulePanel)
+        assert panel.display
+        assert panel.text == "0-5"
         await seat.press(way)
         if way == "escape":
             await seat.until(lambda: seat.session.tried, "what was planned")
@@ -239,6 +240,70 @@ async def test_advice_is_read_while_choosing(desk: Desk) -> None:
         await seat.misses("Disaggregate when")
         await seat.press("down")
         await seat.sees("Choose disaggregated if rollout is heavy")
+
+
+async def test_the_border_between_training_and_generation_moves(desk: Desk) -> None:
+    async with desk.open("collocated", (140, 40)) as seat:
+        await seat.press("w", "left_square_bracket")
+        await seat.sees("nothing changes")
+        await seat.press("right", "right")
+        await seat.sees("8 training : 8 generation", "actor 8-15: removed")
+        await seat.press("left_square_bracket", "left_square_bracket", "left_square_bracket")
+        await seat.sees("5 training : 11 generation", "actor has 5 ranks instead of 16", "Both pools are on node0")
+        await seat.press("tab", "tab", "right_square_bracket")
+        await seat.sees("6 training : 10 generation")
+        await seat.press("enter")
+        await seat.until(lambda: seat.session.plan.components["actor"].world_size == 6)
+        await seat.press("w")
+        await seat.sees("6 training : 10 generation")
+        await seat.press("left")
+        await seat.sees("Choose collocated if you have few GPUs")
+        await seat.press("right")
+        await seat.sees("8 training : 8 generation")
+
+
+async def test_the_text_that_would_be_written_is_shown(desk: Desk) -> None:
+    async with desk.open("collocated", (200, 60)) as seat:
+        await seat.press("w", "right", "right")
+        await seat.sees("File  once applied", "+    rollout: 8-15", "-    actor: all")
+        assert "rollout: 8-15" not in seat.session.text
+
+
+async def test_memory_is_shown_where_it_was_measured(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", (140, 40), live=True) as seat:
+        desk.sources[0].deliver(world.simulated(desk.sources[0].plan))
+        await seat.sees("GiB")
+        await seat.press("w", "right", "right")
+        await seat.sees("peak memory", "fullest GPU", "not measured", "GiB free")
+        await seat.press("enter")
+        await seat.until(lambda: seat.session.tried)
+        await seat.press("w", "left")
+        await seat.sees("Verdict")
+        await seat.misses("peak memory", "fullest GPU")
+
+
+async def test_both_plans_are_taken_along(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(desk.folder)
+    async with desk.open("collocated", (140, 40)) as seat:
+        await seat.press("w", "right", "right")
+        await seat.sees("8 training : 8 generation", "actor 8-15: removed")
+        await seat.press("y")
+        assert all(words in seat.app.clipboard for words in ("Before\n", "After\n", "A8", "R0", "8 move", "✓ "))
+        for name in ("both.txt", "both.svg"):
+            await seat.press("x")
+            await seat.until(lambda: seat.shows(AskScreen))
+            seat.app.screen.query_one(Input).value = name
+            await seat.press("enter")
+            await seat.until((desk.folder / name).exists)
+        assert (desk.folder / "both.txt").read_text() == seat.app.clipboard
+        assert "Verdict" in (desk.folder / "both.svg").read_text()
+        assert seat.shows(WhatIfScreen)
+
+
+async def test_layouts_are_offered_where_the_framework_has_them(desk: Desk) -> None:
+    async with desk.open("verl-colocated") as seat:
+        await seat.press("w")
+        assert list(seat.app.screen.query_one("#layout", Choices).values) == ["as written"]
 
 
 @pytest.mark.parametrize(

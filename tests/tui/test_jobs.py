@@ -79,7 +79,7 @@ async def test_action_jobs(desk: Desk) -> None:
     async with dashboard(desk, operations=operations) as (seat, _):
         await seat.press("J")
         await seat.sees(
-            f"on {ADDRESS}", "conf", "running", "8/8", "3 min", "conf.yaml", "other", "degraded", "7/8", "2 h"
+            f"Jobs 2  {ADDRESS}", "conf", "running", "8/8", "3 min", "conf.yaml", "other", "degraded", "7/8", "2 h"
         )
         assert operations.of("ps").body["address"] == "auto"
         await seat.press("escape")

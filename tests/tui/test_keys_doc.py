@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from placetui.tui.actions import by_group, key_names
+from rich.console import Console
+
+from placetui.tui.actions import ACTIONS, by_group, key_names
+from placetui.tui.dialogs.help import COLUMN, help_table
 
 if TYPE_CHECKING:
     from tests.tui.conftest import Snapshots
@@ -44,3 +48,11 @@ def test_the_documentation_has_every_key(snapshots: Snapshots) -> None:
     if snapshots.update:
         DOCUMENT.write_text(keys_table(), encoding="utf-8")
     assert DOCUMENT.read_text(encoding="utf-8") == keys_table()
+
+
+def test_the_help_has_a_line_for_each_key_where_two_columns_fit() -> None:
+    text = Console(width=2 * COLUMN, record=True, file=io.StringIO())
+    text.print(help_table({}, False, columns=2))
+    lines = text.export_text().splitlines()
+    for action in ACTIONS:
+        assert any(action.help in line for line in lines), action.help

@@ -87,8 +87,8 @@ async def test_action_launch(desk: Desk) -> None:
         assert (body["dry_run"], body["ask"], body["nodes"]) == (False, ["launch", "moved", "used"], None)
         await one.seat.until(lambda: one.seat.shows(LaunchScreen))
         one.up.check(one.plan)
-        await one.seat.sees("node 0 = 10.0.0.1 (2 GPUs), by RLINF_NODE_RANK", "fits: 8 GPU needed")
-        await one.seat.sees("actor:1", "my_pkg.workers:Trainer", "rollout:0", "built-in worker", "GPU 1", ".80")
+        await one.seat.sees("node 0 = 10.0.0.1 (2 GPUs), by RLINF_NODE_RANK", "fits: 2 GPU needed")
+        await one.seat.sees("actor 1", "my_pkg.workers:Trainer", "rollout 0", "built-in worker", "GPU 1", ".80")
         demand = RayDemand((GroupDemand("pool", "STRICT_PACK", (BundleDemand({"GPU": 1}, 9),)),))
         judged = preflight(demand, planned_nodes([Node(8, name="big")]), notes=[Note("port 30000 is in use", "end it")])
         one.operations.of("preflight").succeed(**judged.to_dict())
@@ -130,6 +130,51 @@ async def test_the_grid_shows_how_far_each_rank_is(desk: Desk) -> None:
         await one.seat.sees("job plan", "4/4 ranks alive", "1000")
         assert "job plan runs" in one.seat.toasts
         assert one.seat.app.cluster.job == "plan"
+
+
+async def test_the_main_screen_shows_the_steps_and_who_is_slow(desk: Desk) -> None:
+    clock = [1_000_000.0]
+    async with launching(desk, now=lambda: clock[0], size=(120, 36)) as one:
+        clock[0] += 2
+        await one.confirm()
+        clock[0] += 3
+        one.up.reserve()
+        await one.seat.sees("step 6 of 7", "2 bundles", "3.0 s", "ranks coming up")
+        one.up.start(one.plan, "starting")
+        for rank in (0, 1):
+            one.up.tell(step="launch", component="rollout", rank=rank, state="alive")
+        await one.seat.sees("R 2", "50%", "2/4 alive", "Waiting for 2")
+        clock[0] += 20
+        await one.seat.sees("▲ slow", "▲ A0-1", "20 s", "starts on node0", "0:25", "about 0:20 left", "⠹ 20s")
+        await one.seat.until(lambda: one.operations.asked("logs"), "the output of the slowest rank is read")
+        logs = one.operations.of("logs")
+        assert (logs.body["component"], logs.body["rank"], logs.body["follow"]) == ("actor", 0, True)
+        logs.tell(step="lines", component="actor", rank=0, stream="out", lines=["building 41 of 73"])
+        await one.seat.sees("Output  actor 0  node0/gpu0", "building 41 of 73")
+        await one.seat.press("exclamation_mark", "F")
+        await one.seat.sees("Which rank?", "actor:0")
+        await one.seat.press("escape")
+        one.up.tell(step="launch", component="actor", rank=0, state="alive")
+        await one.seat.until(lambda: logs.interrupted, "another rank is the slowest")
+        one.up.start(one.plan)
+        one.up.be_ready(one.plan)
+        one.up.succeed(job="plan")
+        await one.seat.misses("step 6 of 7", "Waiting for", "ranks coming up")
+
+
+async def test_a_log_that_cannot_be_read_says_why_and_is_asked_for_again(desk: Desk) -> None:
+    clock = [1_000_000.0]
+    async with launching(desk, now=lambda: clock[0]) as one:
+        await one.confirm()
+        one.up.reserve()
+        one.up.start(one.plan, "starting")
+        await one.seat.until(lambda: one.states() == {"starting"})
+        clock[0] += 5
+        await one.seat.until(lambda: one.operations.asked("logs"))
+        one.operations.of("logs").fail("`actor:0` has not started yet")
+        await one.seat.sees("actor:0 has not started yet")
+        first = one.operations.of("logs")
+        await one.seat.until(lambda: one.operations.of("logs") is not first, "asked again")
 
 
 async def test_keys_work_while_it_is_launched(desk: Desk) -> None:
@@ -187,7 +232,7 @@ async def test_ranks_that_would_move_are_shown_one_by_one(desk: Desk) -> None:
         await one.seat.until(lambda: "the launch of plan has a question: L shows it" in one.seat.toasts)
         assert one.seat.shows(MainScreen), "no dialog opens unasked"
         await one.seat.press("L")
-        await one.seat.sees("Other jobs have planned GPUs", "actor:1", "GPU 1", "GPU 3", "launch there")
+        await one.seat.sees("Other jobs have planned GPUs", "actor 1", "GPU 1", "GPU 3", "launch there")
         await one.seat.press("enter")  # the careful answer stands first
         assert one.up.answers == [True, False]
 
@@ -225,6 +270,7 @@ async def test_a_failure_names_the_rank_and_shows_why(desk: Desk) -> None:
         await one.confirm()
         one.up.reserve()
         one.up.start(one.plan, "starting")
+        await one.seat.sees("ranks coming up")
         one.up.fail(
             "actor:1 did not come up: KeyError: 'x[y]'",
             component="actor",
@@ -234,9 +280,10 @@ async def test_a_failure_names_the_rank_and_shows_why(desk: Desk) -> None:
         await one.seat.until(lambda: "the launch of plan failed: L shows why" in one.seat.toasts)
         assert one.seat.shows(MainScreen), "nothing opens unasked"
         await one.seat.press("L")
-        await one.seat.sees("actor:1 did not come up: KeyError: 'x[y]'", "| KeyError: 'x[y]'", "was rolled back")
+        await one.seat.sees("actor:1 did not come up: KeyError: 'x[y]'", "│ KeyError: 'x[y]'", "was rolled back")
         await one.seat.press("escape")
         assert one.seat.cursor == (0, "gpu", 1), "the cursor is on the rank"
+        await one.seat.sees("node0 · GPU 1")
         await one.seat.until(lambda: one.states() == set())
 
 
@@ -281,7 +328,7 @@ async def test_without_write_it_is_looked_at_and_refused(desk: Desk) -> None:
         assert pretended.of("up").body["dry_run"]
         pretended.of("up").check(seat.session.plan, ask=False)
         pretended.of("up").succeed(dry_run=True)
-        await seat.sees("actor:0", "It will not be launched: started without --write.")
+        await seat.sees("actor 0", "It will not be launched: started without --write.")
         await seat.press("ctrl+l", "enter")
         assert [one.kind for one in pretended.begun] == ["up", "preflight"]
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import re
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pytest
 from textual.drivers.headless_driver import HeadlessDriver
 
 from placetui.document import PlanRequest
@@ -16,6 +18,7 @@ from placetui.observe.ports import Status
 from placetui.tui.actions import Context
 from placetui.tui.app import COLLECTING, Dashboard
 from placetui.tui.session import Session
+from placetui.tui.widgets.inspector import Inspector
 
 if TYPE_CHECKING:
     from placetui.observe.model import Observation
@@ -29,8 +32,11 @@ async def test_the_picture_is_called_simulated(desk: Desk, world: World) -> None
         source = desk.sources[0]
         assert source.interval == 1.0
         source.deliver(world.simulated(source.plan))
-        await seat.sees("simulated, job collocated, every 1 s", "GiB")
-        await seat.sees("one process", "alive")  # in the legend
+        await seat.sees("simulated every 1 s", "GiB")
+        await seat.sees("memory GiB", ".80 share", "alive")
+        assert "one process" not in seat.text, "the legend explains what is on the screen"
+        source.deliver(world.with_rank(world.simulated(source.plan), "actor", 3, state="dead"))
+        await seat.sees("✗ dead")
 
 
 async def test_memory_and_states_are_shown_and_follow(desk: Desk, world: World) -> None:
@@ -62,12 +68,41 @@ async def test_a_lost_link_is_said_and_the_picture_stays(desk: Desk, world: Worl
         source = desk.sources[0]
         picture = world.simulated(source.plan)
         source.deliver(picture)
-        await seat.sees("simulated, job collocated, every 1 s")
+        await seat.sees("simulated every 1 s")
         source.say(Status("lost", "the child was killed by signal 9"))
         await seat.sees("lost: the child was killed by signal 9")
         assert seat.observation is picture
         source.say(Status("connected"))
-        await seat.sees("simulated, job collocated, every 1 s")
+        await seat.sees("simulated every 1 s")
+
+
+def highlighted(seat: Seat) -> int:
+    """Columns of the grid that have the look of a recent change."""
+    look, region = seat.grid.get_component_rich_style("grid-pane--changed").bgcolor, seat.grid.region
+    strips = seat.app.screen._compositor.render_strips()[region.y : region.bottom]
+    cells = (one for strip in strips for one in strip.crop(region.x, region.right))
+    return sum(one.cell_length for one in cells if one.style is not None and one.style.bgcolor == look)
+
+
+@pytest.mark.parametrize("motion", [True, False])
+async def test_what_just_changed_is_highlighted_for_a_moment(desk: Desk, world: World, motion: bool) -> None:
+    async with desk.open(desk.copy("hybrid"), live=True, motion=motion) as seat:
+        first = world.simulated(desk.sources[0].plan)
+        desk.sources[0].deliver(first)
+        await seat.sees("GiB")
+        assert not highlighted(seat)
+        desk.sources[0].deliver(world.with_rank(first, "actor", 3, state="dead", reason="killed"))
+        await seat.sees("✗ dead")
+        assert bool(highlighted(seat)) is motion, "a rank died"
+        await seat.until(lambda: not highlighted(seat), "for a moment only")
+        desk.sources[0].deliver(world.with_rank(first, "actor", 3, state="alive"))
+        await seat.misses("✗ dead")
+        assert bool(highlighted(seat)) is motion, "it is back"
+        await seat.until(lambda: not highlighted(seat))
+        await seat.press("a", "r")
+        await seat.until(lambda: seat.editor.dirty and seat.session.plan is seat.grid.drawing.plan)  # type: ignore[union-attr]
+        assert bool(highlighted(seat)) is motion, "ranks moved"
+        await seat.until(lambda: not highlighted(seat))
 
 
 async def test_the_garbage_collector_is_given_back(desk: Desk) -> None:
@@ -112,6 +147,17 @@ async def test_a_broken_file_keeps_the_source(desk: Desk) -> None:
         assert not desk.sources[0].closed
 
 
+async def test_live_values_do_not_bring_back_a_problem_that_was_left(desk: Desk, world: World) -> None:
+    async with desk.open("broken-base60", live=True) as seat:
+        await seat.sees("Problem 1 of 5")
+        await seat.press("right")
+        await seat.misses("Problem 1 of 5")
+        picture = world.simulated(seat.session.plan)
+        desk.sources[0].deliver(picture)
+        await seat.until(partial(is_shown, seat, picture), "the picture")
+        assert "Problem 1 of 5" not in seat.text
+
+
 async def test_the_picture_goes_on_under_a_dialog_and_behind_the_yaml(desk: Desk, world: World) -> None:
     async with desk.open("collocated", live=True) as seat:
         source = desk.sources[0]
@@ -139,6 +185,44 @@ async def test_sorting_by_memory_uses_what_is_seen(desk: Desk, world: World) -> 
         assert seat.main.grid.look.order == "memory"
         assert seat.grid.drawing is not None
         assert list(seat.grid.drawing.nodes) == [1, 0]
+
+
+async def test_a_heat_wall_takes_the_lines_that_its_nodes_need(desk: Desk, world: World) -> None:
+    async with desk.open("large", (120, 36), live=True, density=None) as seat:
+        source = desk.sources[0]
+        source.deliver(world.simulated(source.plan))
+        await seat.sees("Cluster", "Fullest")
+        inspector = seat.main.query_one("#inspector")
+        await seat.until(lambda: inspector.size.height == 4)
+        await seat.sees("actor 0", "env 0", "Map", "g G  ends")
+        await seat.pilot.resize_terminal(200, 60)
+        await seat.until(lambda: inspector.size.height > 4)
+        await seat.sees(" 1020 A")
+        drawing = seat.grid.drawing
+        assert drawing is not None
+        assert drawing.height + seat.grid.header_height == seat.grid.size.height, "all nodes, and no line more"
+        await seat.press("2")
+        await seat.until(lambda: seat.main.query_one("#lower").size.height == 19)
+        await seat.misses("Fullest", "Cluster")
+
+
+async def test_without_a_search_the_filter_shows_the_nodes_with_marks(desk: Desk, world: World) -> None:
+    async with desk.open("large", live=True, density=None) as seat:
+        source = desk.sources[0]
+        seen = world.simulated(source.plan)
+        source.deliver(seen)
+        await seat.until(lambda: seat.observation is seen)
+        await seat.press("f")
+        assert seat.toasts == ["nothing is marked, and nothing was searched for: press / first"]
+        dead = world.with_rank(seen, "actor", 8 * 700, state="dead")
+        source.deliver(replace(dead, nodes=(replace(dead.nodes[0], stale=True), *dead.nodes[1:])))
+        await seat.sees("??")
+        await seat.press("f")
+        assert seat.grid.drawing is not None
+        assert list(seat.grid.drawing.nodes) == [0, 700]
+        await seat.sees("filter: marked")
+        await seat.press("f")
+        assert len(seat.grid.drawing.nodes) == 1024
 
 
 # How much is sent
@@ -227,7 +311,7 @@ async def test_a_dead_rank_says_what_can_be_done_and_its_event_says_who_first(de
             world.with_rank(seen, "reward", 0, state="dead", reason="killed by signal 9: out of host memory")
         )
         await seat.sees("✗ W0 died ")
-        seat.main._app_context = lambda: Context("grid", job=True)
+        seat.main.query_one(Inspector)._app_context = lambda: Context("grid", job=True)
         await seat.press("right", "left")
         await seat.sees("▸ R restart rank (read-only: start placetui with --write) · F follow log")
 

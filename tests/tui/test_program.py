@@ -238,7 +238,7 @@ def test_a_child_that_is_killed_is_started_again() -> None:
         desk.sees("lost")
         assert "GiB" in desk.text, "the last picture stays"
         desk.until(lambda: any(one != child and not is_gone(one) for one in desk.children()), "another child")
-        desk.sees("simulated, job collocated")
+        desk.sees("simulated every")
         before = desk.text
         desk.until(lambda: desk.text != before, "new data")
         children = desk.children()

@@ -275,7 +275,7 @@ async def test_choosing_a_problem_shows_its_place(desk: Desk) -> None:
         index = 1
         await seat.until(lambda: seat.main.query("#file"), "the YAML")
         await seat.until(lambda: seat.yaml.cursor_location[0] + 1 == seat.session.problems[index].line, "the line")
-        await seat.sees(f"error[{seat.session.problems[index].rule}]")
+        await seat.sees(f"Problem 2 of 4  {seat.session.problems[index].rule}")
         assert "4 errors" in seat.status or "errors" in seat.status
 
 
@@ -285,18 +285,85 @@ async def test_choosing_nothing_placed_says_so(desk: Desk) -> None:
         assert seat.toasts == ["nothing is placed here"]
 
 
-async def test_the_problem_of_a_line_is_told_in_full_below(desk: Desk) -> None:
+async def test_the_panel_below_the_file_is_about_the_line_under_the_cursor(desk: Desk) -> None:
+    async with desk.open(desk.write(UNEVEN.replace("actor: ", "actor: # 0\n      ")), (80, 24)) as seat:
+        await seat.press("2")
+        await seat.sees("Components")
+        row = next(row for row, line in enumerate(seat.yaml.document.lines) if "actor" in line)
+        seat.yaml.move_cursor((row + 1, 8))
+        await seat.sees(f"actor  line {row + 2}", "big", "GPU 0-7", "ranks 0–7", "and 5 more ranks")
+        await seat.pilot.resize_terminal(120, 36)
+        await seat.sees("small", "rank 8", "middle", "ranks 9–12")
+    async with desk.open("broken-out-of-range", (80, 24)) as seat:
+        await seat.press("2")
+        seat.yaml.move_cursor((15, 4))
+        await seat.sees(
+            "Problem 3 of 4  process_across_nodes", "✗ process 0 must be on one node", "hint  choose devices"
+        )
+        await seat.press("down")
+        await seat.sees("Problem 4 of 4  process_start")
+
+
+async def test_the_problem_stays_until_the_cursor_moves_and_comes_back(desk: Desk) -> None:
     async with desk.open("broken-out-of-range", (80, 24)) as seat:
         await seat.press("exclamation_mark")
-        await seat.sees("device 8 of 0-8 does not exist", "hint: group a800 has 8 devices (node0)")
-        await seat.press("up")
-        await seat.misses("hint: group a800")
-        await seat.sees("node0 · GPU 0")
+        await seat.sees("Problem 2 of 4", "▸ 15", "201 processes cannot be spread", "missing: A G R W", "2/4 ✗")
+        await seat.press("right")
+        await seat.sees("node0 · GPU 1", "2 of 6 components can be placed")
+        await seat.misses("Problem 2 of 4")
+        await seat.press("exclamation_mark")
+        await seat.sees("Problem 2 of 4", "1  12:18  A")
+        await seat.pilot.resize_terminal(120, 36)
+        await seat.sees("Problems 4", "▸ not_divisible")
+        await seat.misses("3  16:14  R")
+        await seat.press("b")
+        await seat.sees("3  16:14  R")
+        await seat.press("escape")
+        await seat.misses("Problem 2 of 4")
+
+
+async def test_the_rule_of_a_component_that_cannot_be_placed_is_edited(desk: Desk) -> None:
+    async with desk.open(desk.copy("broken-out-of-range")) as seat:
+        await seat.press("e")
+        await seat.sees("EDIT actor", "actor: 0-8")
+        await seat.write("0-7")
+        await seat.sees("8 GPUs, 8 ranks, 1 node", "preview of actor: 0-7", "3 errors")
+        await seat.press("enter")
+        await seat.sees("Problem 1 of 3  not_divisible", "missing: G R W")
+        assert "      placement: 0-7\n" in seat.session.text
+
+
+async def test_the_bottom_line_names_what_can_be_done_about_problems(desk: Desk) -> None:
+    async with desk.open("broken-oversubscribed", (80, 24)) as seat:
+        await seat.sees("!  next problem")
+        await seat.press("exclamation_mark")
+        await seat.sees("1/3 ✗", "e  edit rule", "E  edit file")
+        await seat.press("exclamation_mark", "exclamation_mark")
+        await seat.sees("3/3 ▲", "E  edit file")
+        await seat.misses("e  edit rule")
+
+
+async def test_editing_what_no_rule_says_opens_the_text_there(desk: Desk) -> None:
+    async with desk.open("broken-slime", (80, 24)) as seat:
+        await seat.press("e")
+        await seat.until(lambda: seat.main.view == "text")
+        problem = seat.session.problems[0]
+        await seat.until(lambda: seat.yaml.cursor_location == ((problem.line or 0) - 1, (problem.column or 0) - 1))
+
+
+async def test_a_long_line_of_the_file_is_wrapped(desk: Desk) -> None:
+    comment = "# " + " ".join(f"word{number}" for number in range(30))
+    async with desk.open(desk.write(f"{comment}\n{UNEVEN}"), (80, 24)) as seat:
+        await seat.press("2")
+        await seat.sees("word0", "word29")
+        assert not seat.yaml.show_horizontal_scrollbar
 
 
 async def test_a_file_without_a_plan_says_why_there_is_nothing_to_see(desk: Desk) -> None:
     async with desk.open(desk.write(""), (80, 24)) as seat:
-        await seat.sees("error[empty_file]: the file is empty", "hint: a placement file begins with")
+        await seat.sees(
+            "empty_file", "the file is empty", "hint  a placement file begins with", "nothing can be placed"
+        )
 
 
 async def test_the_grid_follows_what_happened_behind_the_yaml(desk: Desk) -> None:

@@ -64,7 +64,7 @@ async def test_tables(
         picture = world.with_device(picture, 0, 0, processes=(*held, stranger))
         picture = world.with_rank(picture, "actor", 3, state="dead", reason="killed by signal 9", restarts=2)
         desk.sources[0].deliver(picture)
-        await seat.sees("2 drift")
+        await seat.sees("47/48")
         await seat.press(key, "down")
         snapshots.same(name, await seat.svg())
 

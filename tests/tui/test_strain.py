@@ -102,7 +102,7 @@ def test_a_storm_of_resizes_leaves_no_torn_screen(folder: Path, resizes: int) ->
                     await at_rest(app, pilot)
             await pilot.resize_terminal(*SIZES[0])
             await at_rest(app, pilot)
-            assert "one process" in "\n".join(app.terminal.lines)
+            assert "Components 5" in "\n".join(app.terminal.lines)
 
     asyncio.run(storm())
 

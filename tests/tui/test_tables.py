@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from textual.widgets import Input
 
 from placetui.document import PlanRequest
+from placetui.grid import Style
 from placetui.observe.alerts import Thresholds
 from placetui.observe.model import BundleState, Claim, GroupState, Observation, ProcessSample
 from placetui.placement.topology import Node
@@ -53,9 +54,16 @@ async def test_action_view_processes(desk: Desk, world: World) -> None:
         await seat.press("3")
         await seat.sees("no live values")
         await watch(desk, seat, world)
-        await seat.sees("processes: 50", "A actor:0", "rank", "GiB")
+        await seat.sees("Processes 50  on 16 GPUs of 2 nodes", "A actor 0", "rank", "G ")
         await seat.find("-kind:rank")
-        await seat.sees("filter -kind:rank: 2", "python mine.py [not markup]", "foreign", "eve", "Trainer")
+        await seat.sees(
+            "Processes 2 of 50",
+            "filter -kind:rank: 2 of 50 with 3.0 GiB",
+            "python mine.py [not markup]",
+            "foreign",
+            "eve",
+            "Trainer",
+        )
         await seat.press("down")
         await seat.sees("reserved .50, not assigned", "placement group pg", "uses no memory yet")
 
@@ -64,20 +72,22 @@ async def test_action_view_ranks(desk: Desk, world: World) -> None:
     async with desk.open("collocated", (160, 40), live=True) as seat:
         await watch(desk, seat, world)
         await seat.press("4")
-        await seat.sees("ranks: 48", "A actor:0", "alive", "node0/gpu0")
+        await seat.sees("Ranks 48  47 alive, 1 dead", "A actor 0", "· alive", "node0/gpu0", "actor: all")
         await seat.find("state:dead")
-        await seat.sees("R rollout:3", "dead", "×2", "killed by signal 9")
+        await seat.sees("R rollout 3", "✗ dead", "×2", "killed by signal 9")
 
 
 async def test_action_view_drift(desk: Desk, world: World) -> None:
     async with desk.open("collocated", live=True, thresholds=Thresholds(temperature_above=75)) as seat:
         seen = await watch(desk, seat, world)
-        await seat.until(lambda: "2 drift" in seat.status, "the count in the top line")
+        await seat.until(lambda: "✗ 47/48 ranks alive" in seat.status, "the dead rank in the top line")
         hot = world.with_device(seen, 0, 6, temperature=82)
         desk.sources[0].deliver(hot)
         await seat.until(lambda: "1 alert" in seat.status, "the alert in the top line")
         await seat.press("5")
-        await seat.sees("drift: 2   1 alert", "foreign_process", "dead_rank", "temperature_above")
+        await seat.sees(
+            "Drift 3  2 differences from the plan, 1 alert", "≠ foreign process", "✗ dead rank", "▲ temperature above"
+        )
         await seat.find("kind:foreign")
         await seat.press("enter")  # shows it in the grid
         assert seat.cursor == (1, "gpu", 2)
@@ -89,16 +99,16 @@ async def test_a_reason_that_is_too_long_says_that_it_goes_on(desk: Desk, world:
     async with desk.open("collocated", (80, 24), live=True) as seat:
         observation = world.simulated(desk.sources[0].plan)
         desk.sources[0].deliver(world.with_rank(observation, "rollout", 3, state="dead", reason="killed " * 20))
-        await seat.sees("1 drift")
+        await seat.sees("✗ 47/48")
 
         def cut(row: str) -> bool:
             return any(row in line and "killed" in line and line.rstrip(" │").endswith("…") for line in seat.lines)
 
         await seat.press("4")
         await seat.find("rollout:3")
-        await seat.until(lambda: cut("R rollout:3 "))
+        await seat.until(lambda: cut("R rollout 3 "))
         await seat.press("5")
-        await seat.until(lambda: cut("! dead_rank "))
+        await seat.until(lambda: cut("✗ dead rank "))
 
 
 async def test_action_view_groups(desk: Desk, world: World) -> None:
@@ -111,13 +121,38 @@ async def test_action_view_groups(desk: Desk, world: World) -> None:
             GroupState("cd34", "", "rl", "pending", "no_resources", (BundleState(None, 8.0, 1.0),)),
         )
         desk.sources[0].deliver(replace(seen, groups=groups))
-        await seat.sees("placement groups: 2", "mine", "created", "2 nodes", "cd34", "pending", "no_resources")
+        await seat.sees("Groups 2  1 not placed", "mine", "· created", "2 nodes", "cd34", "○ pending", "no_resources")
         await seat.press("down")
         await seat.sees("bundles 0-3 on node1: 1 GPU, 2 CPU", "bundle 4 on node0")
         await seat.find("state:pending")
-        await seat.sees("filter state:pending: 1", "bundle 0 without a node: 8 GPU, 1 CPU")
+        await seat.sees("filter state:pending: 1 of 2", "bundle 0 without a node: 8 GPU, 1 CPU")
         await seat.press("enter")
         assert "this is not shown in the grid" in seat.toasts[-1]
+
+
+async def test_bundles_of_the_selected_group_stand_below_where_there_is_room(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", (120, 40), live=True) as seat:
+        seen = world.simulated(desk.sources[0].plan)
+        bundles = (*[BundleState(1, 1.0, 2.0)] * 3, *[BundleState(None, 1.0, 2.0)] * 2)
+        groups = (GroupState("ab12", "mine", "rl", "rescheduling", "no_resources", bundles), GroupState("cd34"))
+        desk.sources[0].deliver(replace(seen, groups=groups))
+        await seat.press("6")
+        await seat.sees("Bundles  0 of 0 placed")
+        await seat.press("down")
+        await seat.sees("Bundles  3 of 5 placed", "waiting □□ 2 GPU, 4 CPU: no_resources", "■ 2    1 GPU, 2 CPU")
+
+
+async def test_a_problem_keeps_its_ground_under_the_cursor(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", (160, 40), live=True) as seat:
+        await watch(desk, seat, world)
+        await seat.press("4", "s")  # by state: the dead one comes first
+        await seat.sees("state▲")
+        view = table(seat)
+        ground = view.palette.rich_style(Style("text", ground="error")).bgcolor  # type: ignore[union-attr]
+        row, below = view.render_line(1), view.render_line(2)
+        assert row.text.startswith("▌R rollout 3")
+        assert {segment.style.bgcolor for segment in row if segment.style} == {ground}
+        assert ground not in {segment.style.bgcolor for segment in below if segment.style}
 
 
 async def test_a_plan_that_holds_says_so(desk: Desk, world: World) -> None:
@@ -125,14 +160,14 @@ async def test_a_plan_that_holds_says_so(desk: Desk, world: World) -> None:
         calm = world.simulated(desk.sources[0].plan)
         desk.sources[0].deliver(calm)
         await seat.press("5")
-        await seat.sees("drift: 0   0 alerts", "no drift: the cluster matches the plan")
-        assert "fine" in seat.status
+        await seat.sees("Drift 0  0 differences from the plan, 0 alerts", "no drift: the cluster matches the plan")
+        assert "✓ 48/48 ranks alive" in seat.status
 
 
 async def test_the_cursor_stays_on_its_process_while_others_come_and_go(desk: Desk, world: World) -> None:
     async with desk.open("collocated", live=True) as seat:
         seen = await watch(desk, seat, world)
-        await seat.press("3", "s", "s", "s", "s")  # by memory
+        await seat.press("3", *"sssss")  # by memory
         assert table(seat).looking["processes"].sorting.column == "memory"
         await seat.press("down", "down", "down")
         chosen = table(seat).row
@@ -173,26 +208,26 @@ async def test_a_click_on_a_title_sorts_and_on_a_row_moves(desk: Desk, world: Wo
         view = table(seat)
         assert view.content is not None
         memory = next(slot.x for slot in view.content.pen.slots if slot.column.name == "memory")
-        await seat.pilot.click(TablePane, offset=(memory + 4, 1))
+        await seat.pilot.click(TablePane, offset=(memory + 4, 0))
         await seat.sees("memory▼")
-        await seat.pilot.click(TablePane, offset=(memory + 4, 1))
+        await seat.pilot.click(TablePane, offset=(memory + 4, 0))
         await seat.sees("memory▲")
-        await seat.pilot.click(TablePane, offset=(3, 2 + 4))
+        await seat.pilot.click(TablePane, offset=(3, 1 + 4))
         await seat.until(lambda: table(seat).cursor == 4)
         row = view.row
-        await seat.pilot.click(TablePane, offset=(3, 2 + 4), times=2)
+        await seat.pilot.click(TablePane, offset=(3, 1 + 4), times=2)
         await seat.until(lambda: seat.main.table is None, "the grid")
         assert seat.cursor == (row.node.rank, "gpu", row.device.index)
 
 
 async def test_a_click_on_the_count_shows_what_is_counted(desk: Desk, world: World) -> None:
-    async with desk.open("collocated", live=True) as seat:
+    async with desk.open("collocated", (200, 36), live=True) as seat:
         await watch(desk, seat, world)
-        await seat.until(lambda: "2 drift" in seat.status, "the count")
+        await seat.until(lambda: "1 drift" in seat.status, "the count of what differs besides dead ranks")
         await seat.pilot.click(StatusBar, offset=(30, 0))
         assert seat.main.table is None
-        await seat.pilot.click(StatusBar, offset=(seat.lines[0].index("2 drift"), 0))
-        await seat.sees("drift: 2   0 alerts")
+        await seat.pilot.click(StatusBar, offset=(seat.lines[0].index("1 drift"), 0))
+        await seat.sees("Drift 2  2 differences from the plan, 0 alerts")
 
 
 async def test_a_filter_is_followed_while_it_is_written_and_forgotten_by_escape(desk: Desk, world: World) -> None:
@@ -201,16 +236,16 @@ async def test_a_filter_is_followed_while_it_is_written_and_forgotten_by_escape(
         await seat.press("3", "slash")
         assert "kind:foreign" in seat.main.query_one("#find", Input).placeholder
         await seat.write("eve")
-        await seat.sees("filter eve: 1")
+        await seat.sees("filter eve: 1 of 50")
         await seat.press("enter")
         assert table(seat).has_focus
         await seat.find("knd:foreign")
         assert "did you mean kind?" in seat.toasts[-1]
-        await seat.sees("filter eve: 1")
+        await seat.sees("filter eve: 1 of 50")
         await seat.find("nobody has this")
-        await seat.sees("nothing matches nobody has this; escape: clear the filter")
+        await seat.sees("nothing matches nobody has this", "escape: clear the filter")
         await seat.press("escape")
-        await seat.sees("processes: 50")
+        await seat.sees("Processes 50")
         await seat.press("slash", "e", "escape", "down")  # thinks better of it, and goes on
         assert table(seat).cursor == 1
         await seat.press("escape", "escape")
@@ -256,9 +291,9 @@ async def test_only_rows_that_changed_are_painted(desk: Desk, world: World) -> N
         first = seen.nodes[0].devices[1]
         more = (replace(first.processes[0], memory=7 * GIB), *first.processes[1:])
         desk.sources[0].deliver(world.with_device(seen, 0, 1, processes=more))
-        await seat.sees("7.0 GiB")
-        # Caption and titles stay; of the rows one is another.
-        assert set(painted) == {2 + 3}
+        await seat.sees("7.0G")
+        # The titles stay; of the rows one is another.
+        assert set(painted) == {1 + 3}
         painted.clear()
         later = world.with_device(seen, 1, 7, memory_used=GIB)
         desk.sources[0].deliver(world.with_device(later, 0, 1, processes=more))
@@ -279,8 +314,8 @@ async def test_eight_thousand_gpus_with_three_processes_each_stay_quick(desk: De
         desk.sources[0].deliver(seen)
         await seat.until(lambda: seat.observation is seen)
         await seat.press("3")
-        await seat.sees("processes: 24576")
-        await seat.press("G", "s", "s", "s", "s")
+        await seat.sees("Processes 24,576")
+        await seat.press("G", *"sssss")
         await seat.sees("memory▼")
         row = table(seat).row
         nodes_now = list(seen.nodes)
@@ -301,8 +336,8 @@ async def test_action_view_events(desk: Desk, world: World) -> None:
     async with desk.open("collocated", live=True) as seat:
         seen = await watch(desk, seat, world)
         await seat.press("7")
-        await seat.sees("events: 0", "no events since")
+        await seat.sees("Events 0", "no events since", "1: grid")
         desk.sources[0].deliver(world.with_rank(seen, "actor", 9, state="dead", reason="killed"))
-        await seat.sees("events: 1", "rank died", "actor:9")
+        await seat.sees("Events 1", "✗ A actor 9", "node1/gpu1", "died: killed")
         await seat.press("1", "7", "enter")
         assert seat.cursor == (1, "gpu", 1)

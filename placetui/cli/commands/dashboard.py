@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -34,7 +36,11 @@ if TYPE_CHECKING:
     from placetui.placement.plan import Plan
     from placetui.placement.problems import Problem
     from placetui.tui.app import Choice, Options
+    from placetui.tui.options import ChoiceKind
 
+
+MOST_READ = 16_384
+"""Characters of a file that are read to tell what it is."""
 
 AFTER_LOSS = "a new one has been started; a job that was being launched is in the list of jobs and can be stopped there"
 """The hint when the process that runs operations has died during one."""
@@ -188,7 +194,7 @@ def _options(args: argparse.Namespace, settings: AppSettings, problems: Sequence
         interval=settings.interval,
         thresholds=Thresholds(**settings.alerts),
         user_themes=locations.themes_dir(),
-        choices=tuple(_choices(remembered.recent)),
+        choices=tuple(choices(remembered.recent)),
         notices=problems,
         remember=_remember,
         write=args.write,
@@ -241,23 +247,29 @@ def _remember(key: str, value: Any) -> None:
         state.update(lambda remembered: replace(remembered, **{key: value}))
 
 
-def _choices(recent: Sequence[str]) -> Iterator[Choice]:
+def choices(recent: Sequence[str] = ()) -> Iterator[Choice]:
     """Files to offer: recent ones that are still there, then the samples."""
     from placetui.tui.app import Choice
 
     for path in recent:
         if os.path.isfile(path):
-            yield Choice(path, _about(path), "recent")
+            yield Choice(path, *_about(path, "recent"))
     for sample in resources.samples():
         if not sample.name.startswith("broken-") and str(sample) not in recent:
-            yield Choice(str(sample), _about(str(sample)))
+            yield Choice(str(sample), *_about(str(sample), "sample"))
 
 
-def _about(path: str) -> str:
-    """The first comment of a file, which says what it shows."""
+def _about(path: str, kind: ChoiceKind) -> tuple[str, ChoiceKind, str]:
+    """The first comment of a file, which says what it shows; and its framework, as its sections tell it."""
+    from placetui.frameworks.registry import frameworks
+
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            first = file.readline(200).strip()
+            text = file.read(MOST_READ)
     except OSError:
-        return ""
-    return first.lstrip("# ") if first.startswith("#") else ""
+        return "", kind, ""
+    lines = itertools.takewhile(lambda line: line.startswith("#"), text.splitlines())
+    about = " ".join(line.lstrip("# ").rstrip() for line in lines)
+    sections = set(re.findall(r"^(\w+):", text, re.MULTILINE))
+    framework = next((one.title for one in frameworks() if one.sections and one.sections[0] in sections), "")
+    return about.partition(". ")[0].rstrip("."), kind, framework

@@ -31,6 +31,9 @@ START = 1_767_268_800.0
 PLAYED = 120
 """Observations that are played before the picture is taken: as much history as there is room for."""
 
+AFTERMATH = 14
+"""Seconds for which a rank has been dead in a picture: what happened has different ages then."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Draw the whole dashboard as an SVG picture. The same input gives the same bytes."
@@ -53,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
     file = args.file or (dashboard.demo_file() if args.demo else None)
     if file is None and recording is None:
         raise exits.UsageError("FILE is missing")
+    from placetui.observe.alerts import Thresholds
+    from placetui.settings import AppSettings
     from placetui.tui.app import Dashboard, Options
     from placetui.tui.session import Session
     from placetui.tui.shot import PlayedSource, take_picture
@@ -73,8 +78,10 @@ def run(args: argparse.Namespace) -> int:
         ascii=args.ascii,
         color=not args.no_color,
         motion=False,
+        thresholds=Thresholds(**AppSettings().alerts),
         user_themes=locations.themes_dir(),
         plan_request=options,
+        choices=tuple(dashboard.choices()),
     )
     if source is not None:
         played = source
@@ -100,14 +107,16 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def _simulated(plan: Plan) -> Iterator[Observation]:
-    """A job of the plan until a rank has died: a picture of trouble says more."""
+    """A job of the plan until a rank has been dead for a while: a picture of trouble says more."""
     from placetui.observe.simulation import Simulation, SimulationOptions, layout_of
 
-    simulation = Simulation(layout_of(plan), SimulationOptions(seed=7, node_stale_every=None))
-    for second in range(2 * PLAYED):
+    simulation = Simulation(layout_of(plan), SimulationOptions(seed=9, node_stale_every=None, story=True))
+    dead = 0
+    for second in range(PLAYED):
         observation = simulation.step(START + second)
         yield observation
-        if second > PLAYED // 2 and any(one.state == "dead" for one in observation.all_ranks):
+        dead = dead + 1 if any(one.state == "dead" for one in observation.all_ranks) else 0
+        if dead > AFTERMATH:
             return
 
 

@@ -381,7 +381,7 @@ class RuleEditor:
             try:
                 parse_rule(text, pool.total, lambda: self._cluster.describe(component.rule.groups), pool.noun)
             except RankError as error:
-                raise EditRefused(error.problem.message, error.problem.hint) from None
+                raise EditRefused.of(error.problem) from None
         change = SetRule(operation.component, text)
         return Edit(f"{operation.component}: {text}", (change,), {})
 

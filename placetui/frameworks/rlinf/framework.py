@@ -74,10 +74,10 @@ class RLinf(Framework):
 
         return RuleEditor(plan, config).edit(operation)
 
-    def arrange(self, plan: Plan, layout: Layout, config: Mapping[str, Any]) -> list[Override]:
+    def arrange(self, plan: Plan, layout: Layout, training: int | None, config: Mapping[str, Any]) -> list[Override]:
         from placetui.frameworks.rlinf.layouts import arrange
 
-        return arrange(plan, layout)
+        return arrange(plan, layout, training)
 
     def topology(self, section: Mapping[str, Any], nodes: Sequence[Node] | None, problems: Problems) -> Topology:
         from placetui.frameworks.rlinf.cluster_section import read_cluster

@@ -10,8 +10,9 @@ from placetui.frameworks.new_job import JobSize, Layout
 from placetui.frameworks.rlinf import RULES
 from placetui.placement.edits import Refusal
 from placetui.placement.plan import GPU, Plan
+from placetui.placement.pools import is_training
 from placetui.placement.rules import CannotExpress, shortest_rule
-from placetui.placement.shares import DEFAULT_TRAIN
+from placetui.placement.wording import number_range
 
 
 def template(layout: Layout, size: JobSize) -> Mapping[str, Any] | Refusal:
@@ -30,7 +31,7 @@ def template(layout: Layout, size: JobSize) -> Mapping[str, Any] | Refusal:
     return {"cluster": {"num_nodes": size.nodes, "component_placement": rules}}
 
 
-def arrange(plan: Plan, layout: Layout) -> list[Override]:
+def arrange(plan: Plan, layout: Layout, training: int | None) -> list[Override]:
     """Overrides of the file that arrange its components so; empty when there is nothing to arrange."""
     total = sum(node.gpus for node in plan.nodes)
     moved = [
@@ -38,19 +39,18 @@ def arrange(plan: Plan, layout: Layout) -> list[Override]:
         for name, component in plan.components.items()
         if component.placements and all(plan.kind_of(one) == GPU for one in component.placements)
     ]
-    training = [name for name in moved if name in (*DEFAULT_TRAIN, "reward")]
-    others = [name for name in moved if name not in training]
-    if total < 2 or not training or not others:
+    trains = {name for name in moved if is_training(plan.components[name])}
+    if total < 2 or not 0 < len(trains) < len(moved):
         return []
     rules: dict[str, Any] = {}
-    half = total // 2
+    border = total // 2 if training is None else max(1, min(training, total - 1))
     for name, component in plan.components.items():
         if name not in moved:
             rules[name] = {"node_group": ",".join(component.rule.groups), "placement": component.rule.text}
         elif layout == "collocated":
             rules[name] = f"0-{total - 1}"
         else:
-            rules[name] = f"0-{half - 1}" if name in training else f"{half}-{total - 1}"
+            rules[name] = number_range(0, border - 1) if name in trains else number_range(border, total - 1)
     if layout == "collocated" and plan.mode not in ("component", "hybrid"):
         for name in ("inference", "actor_inference", "critic_inference"):  # they have no place there
             rules.pop(name, None)

@@ -32,15 +32,22 @@ def template(layout: Layout, size: JobSize) -> Mapping[str, Any] | Refusal:
     return {SECTION: arguments}
 
 
-def arrange(plan: Plan, layout: Layout, config: Mapping[str, Any]) -> list[Override]:
-    """Rollout with as many GPUs as it has, on those of training or on others."""
+def arrange(plan: Plan, layout: Layout, training: int | None, config: Mapping[str, Any]) -> list[Override]:
+    """Rollout with as many GPUs as it has, on those of training or on others; or with those that training leaves."""
     actor, rollout = plan.components.get("actor"), plan.components.get("rollout")
     if actor is None or rollout is None or not rollout.placements:
         return []
     section = config.get(SECTION)
     written = {argument_name(str(key)): str(key) for key in section} if isinstance(section, Mapping) else {}
     engines = sum(len(placement.devices) for placement in rollout.placements)
-    wanted = {"colocate": layout == "collocated", "rollout_num_gpus": engines}
+    wanted: dict[str, int | bool] = {"colocate": layout == "collocated", "rollout_num_gpus": engines}
+    if layout == "disaggregated" and training is not None:
+        gpus = [node.gpus for node in plan.nodes]
+        total = actor.world_size + engines if plan.topology_source == "assumed" else sum(gpus)
+        nodes, per_node = nodes_and_gpus(training, max(gpus))
+        wanted["rollout_num_gpus"] = total - training
+        for role in ("actor", *(role for role in ("critic",) if f"{role}_num_nodes" in written)):
+            wanted |= {f"{role}_num_nodes": nodes, f"{role}_num_gpus_per_node": per_node}
     return [((SECTION, written.get(name, name)), value) for name, value in wanted.items()]
 
 

@@ -9,9 +9,30 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from placetui.grid.densities.cell import Cell, memory_figure
-from placetui.grid.densities.rows import Process, adjacent, is_oversubscribed, joined_tiles, processes_on, shape_of
-from placetui.grid.look.style import BODY, ERROR, FAINT, MUTED, NAME, TEXT, WARNING, Ground, Line, LineBuilder, Style
-from placetui.grid.overlay import Overlay, ShownState
+from placetui.grid.densities.rows import (
+    Process,
+    adjacent,
+    departed,
+    is_oversubscribed,
+    joined_tiles,
+    processes_on,
+    shape_of,
+)
+from placetui.grid.look.style import (
+    BODY,
+    ERROR,
+    FAINT,
+    MUTED,
+    NAME,
+    OK,
+    TEXT,
+    WARNING,
+    Ground,
+    Line,
+    LineBuilder,
+    Style,
+)
+from placetui.grid.overlay import SLOW, Overlay, ShownState
 from placetui.grid.pen import STATE_STYLES
 from placetui.placement.wording import GIB, share_figure
 
@@ -56,6 +77,10 @@ class TileSize:
             return replace(self, lines=self.lines - 1, planned_lines=self.planned_lines - 1, numbered=False)
         return self
 
+    def with_memory(self) -> TileSize:
+        """With room for a meter and a figure below the residents of a plan."""
+        return replace(self, planned_lines=4 if self.border else 3)
+
     def first_row(self, live: bool) -> int:
         """The line of a GPU on which its residents begin."""
         if self.border:
@@ -89,6 +114,7 @@ class Bank:
         """Columns of a GPU between its padding."""
 
         self.processes = processes_on([cell.device for cell in cells], self.pen)
+        self.processes += departed(cells[0].device.node, self.pen)
         self.slots = layout.slots(shape_of(self.processes, self.pen))
         self.joined = {} if layout.size.border else self._joined()
         """By the first and last of GPUs that are one tile, the process that they belong to."""
@@ -130,16 +156,18 @@ class Bank:
             parts = {last - 2: self._meter, last - 1: self._memory, last: self._load}
             if size.names_left:
                 parts = {last: self._meter}
+        if self.pen.memory:
+            parts = {last - 1 - size.border: self._meter, last - size.border: self._measured}
         for number, line in enumerate(lines):
             row = (number - at) // step if at <= number < at + step * rows else -1
             if (number == 0 and size.numbered) or (size.border and number == last):
                 self._edge(line, top=number == 0)
             elif row >= 0:
                 self._row(line, row, below=bool((number - at) % step))
-            elif number == last and not live:
-                self._foot(line)
             elif part := parts.get(number):
                 self._each(line, part)
+            elif number == last and not live:
+                self._foot(line)
             else:
                 self._each(line, self._spare if not live else _nothing)
 
@@ -157,17 +185,17 @@ class Bank:
             write(line, cell, base)
             self._fill(line, x + width, base)
 
-    def _start(self, line: LineBuilder, x: int, base: Style) -> None:
+    def _start(self, line: LineBuilder, x: int, base: Style, frame: Style | None = None) -> None:
         line.put(x, "")
         if self.layout.size.border:
-            line.add(self.pen.glyphs.box[5], self._border(base))
+            line.add(self.pen.glyphs.box[5], self._border(frame or base))
         line.add(" ", base)
 
-    def _fill(self, line: LineBuilder, end: int, base: Style) -> None:
+    def _fill(self, line: LineBuilder, end: int, base: Style, frame: Style | None = None) -> None:
         border = self.layout.size.border
         line.add(" " * (end - border - line.column), base)
         if border:
-            line.add(self.pen.glyphs.box[5], self._border(base))
+            line.add(self.pen.glyphs.box[5], self._border(frame or base))
 
     def _border(self, base: Style) -> Style:
         role = {"error": "error_border", "warning": "warning_border"}.get(base.ground or "", "border")
@@ -200,8 +228,8 @@ class Bank:
         line.put(x, " ", base)
         shown, right, style = self._title(cell, cell.number, self.inner)
         line.add(shown, self._on(style, base))
-        right = right.rjust(x + 1 + self.inner - line.column)
-        line.add(right, self._on(style if cell.sign else FAINT, base))
+        beside = self._beside_title(cell, right, style)
+        line.add(right.rjust(x + 1 + self.inner - line.column), self._on(beside, base))
         line.add(" " * (x + self.layout.cell - line.column), base)
 
     def _title(self, cell: Cell, name: str, room: int) -> tuple[str, str, Style]:
@@ -217,14 +245,18 @@ class Bank:
         right = self._corner(cell)
         return name, right if len(name) + 1 + len(right) <= room else "", style
 
+    def _beside_title(self, cell: Cell, right: str, style: Style) -> Style:
+        return style if cell.sign else OK if right == self.pen.glyphs.done else FAINT
+
     def _corner(self, cell: Cell) -> str:
         """The temperature; while ranks start, how many are alive; in a plan, the sum of the shares."""
         if self.overlay is None:
             total = cell.device.total_share
             return "" if total is None or self.layout.size.names_left else f"{total:.2f}"
-        if self.overlay.state_on(cell.device.node, cell.index) in ("starting", "pending"):
+        if self.overlay.launching or self.overlay.state_on(cell.device.node, cell.index) in ("starting", "pending"):
             states = [self.overlay.state_of(one.component, one.rank) for one in cell.device.occupants]
-            return f"{states.count('alive')}/{len(states)}"
+            alive = states.count("alive")
+            return "" if not states else self.pen.glyphs.done if alive == len(states) else f"{alive}/{len(states)}"
         if cell.sample is None or cell.sample.temperature is None or self.layout.size.names_left:
             return ""
         return f"{cell.sample.temperature:.0f}{self.pen.glyphs.degree}"
@@ -251,9 +283,10 @@ class Bank:
         shown, right, style = self._title(cell, f"GPU {cell.number}", width - 6)
         line.add(box[0], border)
         line.add(f" {shown} ", self._on(style, base))
+        beside = self._beside_title(cell, right, style)
         right = f" {right} " if right else ""
         line.add(box[4] * (x + width - 1 - line.column - len(right)), border)
-        line.add(right, self._on(style if cell.sign else FAINT, base))
+        line.add(right, self._on(beside, base))
         line.add(box[1], border)
 
     def _row(self, line: LineBuilder, row: int, *, below: bool) -> None:
@@ -281,7 +314,7 @@ class Bank:
             one = members[0]
             held = self.cells[piece.first].held.get((one.component, one.rank)) if self.layout.size.border else None
             state = self.overlay.state_of(one.component, one.rank) if self.overlay else None
-            key = (one.component, one.rank, state, held, *key)
+            key = (one.component, one.rank, one.gone, state, self._seconds(one), held, *key)
         elif row == 0 and not members:
             key = (not self.cells[piece.first].device.occupants, *key)
         known = self.layout.pieces.get(key) if len(members) < 2 else None
@@ -293,23 +326,27 @@ class Bank:
 
     def _piece(self, members: Sequence[Process], piece: _Piece, row: int, below: bool, base: Style) -> Line:
         layout = self.layout
+        gone = self._gone(members)
         if piece.last > piece.first and members and base.ground in ("tile", None):
             base = Style("text", self.pen.marks[members[0].component].hue, ground="component")
-        if len(members) == 1 and self._move(members[0]) not in ("", self.pen.glyphs.ends):
+        frame = base
+        if len(members) == 1 and not (gone or below) and self._move(members[0]):
             base = Style("text", self.pen.marks[members[0].component].hue, ground="moved")
         line = LineBuilder()
         end = layout.x(piece.last) + layout.cell - layout.x(piece.first)
-        self._start(line, 0, base)
+        self._start(line, 0, base, frame)
         room = end - 2 - 2 * layout.size.border
-        if below and members:
+        if gone:
+            self._departed(line, members, gone, 0 if below else room, base)
+        elif below and members:
             self._held(line, members, piece, room, base)
         elif len(members) == 1:
             self._process(line, members[0], piece, room, base)
         elif members:
             self._crowd(line, members, room, base)
         elif row == 0 and not self.cells[piece.first].device.occupants and not below:
-            line.add(f"{self.pen.glyphs.empty} free"[:room], self._on(FAINT, base))
-        self._fill(line, end, base)
+            line.add(f"{self.pen.glyphs.empty} free" if room > 5 else self.pen.glyphs.empty, self._on(FAINT, base))
+        self._fill(line, end, base, frame)
         return tuple(line.runs)
 
     def _process(self, line: LineBuilder, process: Process, piece: _Piece, room: int, base: Style) -> None:
@@ -323,11 +360,10 @@ class Bank:
         number = (rank.text if fixed else f"{pen.glyphs.unfixed}{rank.text}") + (
             pen.glyphs.states[state] if state in ("dead", "restarting", "stale") else ""
         )
-        right, right_style = self._beside(process, state, piece)
-        is_faint = state == "pending" or self._move(process) == pen.glyphs.ends
+        right, right_style = self._beside(process, state, piece, room - len(letter.text) - pen.measure(number) + 1)
         number = pen.cut(number, room - len(letter.text))
-        line.add(letter.text, self._letter(process.component, base, faint=is_faint))
-        line.add(number, self._on(MUTED if not fixed else FAINT if is_faint else rank_style, base))
+        line.add(letter.text, self._letter(process.component, base, faint=state == "pending"))
+        line.add(number, self._on(MUTED if not fixed else FAINT if state == "pending" else rank_style, base))
         left = room - (line.column - start)
         links = pen.glyphs.left * (process.devices[0] < piece.first) + pen.glyphs.right * (
             process.devices[-1] > piece.last
@@ -345,9 +381,32 @@ class Bank:
                 left -= 2 + width
                 break
         needed = state not in (None, "alive") or bool(self._move(process))
+        if self._move(process) and len(right) > left > 0:
+            right = right[0]  # at least the sign
         if len(right) < left or (left == len(right) and needed):
             line.add(" " * (left - len(right)), base)
             line.add(right, self._on(right_style, base))
+
+    def _gone(self, members: Sequence[Process]) -> str:
+        """Where the first of them went, or that they are removed; empty while they are here."""
+        ends = self.pen.glyphs.ends
+        if not members or members[0].gone:
+            return members[0].gone if members else ""
+        return ends if all(self._move(one) == ends for one in members) else ""
+
+    def _departed(self, line: LineBuilder, processes: Sequence[Process], gone: str, room: int, base: Style) -> None:
+        """`R0     →8`: who was here, struck out, and where it went."""
+        if not room:
+            return
+        first, start = processes[0], line.column
+        letter, rest = self.pen.crowd(first.component, [one.rank for one in processes], room)
+        name = letter.text + (self.pen.label(first.component, first.rank)[1].text if len(processes) == 1 else rest.text)
+        struck = self._on(FAINT, base)._replace(strike=True)
+        line.add(self.pen.cut(name, room), struck)
+        left = room - (line.column - start)
+        if len(processes) == 1 and len(gone) <= left:
+            line.add(" " * (left - len(gone)), base)
+            line.add(gone, self._on(FAINT, base))
 
     def _move(self, process: Process) -> str:
         return self.pen.moves.get((process.component, process.rank), "")
@@ -356,12 +415,20 @@ class Bank:
         style = self.pen.letter_style(component)
         return style._replace(ground=base.ground, bold=not faint)
 
-    def _beside(self, process: Process, state: ShownState | None, piece: _Piece) -> tuple[str, Style]:
+    def _seconds(self, process: Process) -> int | None:
+        """For how long a process has been starting, in whole seconds."""
+        seconds = self.overlay.seconds_starting(process.component, process.rank) if self.overlay else None
+        return None if seconds is None else int(seconds)
+
+    def _beside(self, process: Process, state: ShownState | None, piece: _Piece, room: int) -> tuple[str, Style]:
         """The share and, on a card, the memory of a rank; or that it is not alive yet."""
         if state in ("starting", "pending"):
-            return self.pen.glyphs.states[state], STATE_STYLES[state]
+            sign, seconds = self.pen.glyphs.states[state], self._seconds(process)
+            style = WARNING if seconds is not None and seconds >= SLOW else STATE_STYLES[state]
+            long = sign if seconds is None else f"{sign} {seconds}s"
+            return long if len(long) < room else sign, style
         if move := self._move(process):
-            return move, NAME if move != self.pen.glyphs.ends else MUTED
+            return move, NAME
         share = "" if process.share is None or self.layout.cell < 8 else share_figure(process.share)
         if not self.layout.size.border or self.overlay is None:
             return share, MUTED
@@ -437,12 +504,20 @@ class Bank:
             line.add(self.pen.glyphs.foot * (width - at) + " " * gap, base)
 
     def _percent(self, cell: Cell) -> float | None:
-        return cell.sample.memory_percent if cell.sample else None
+        measured = self.pen.memory.get((cell.device.node, cell.index))
+        return measured.percent if measured else cell.sample.memory_percent if cell.sample else None
+
+    def _measured(self, line: LineBuilder, cell: Cell, base: Style) -> None:
+        """`71.0 89%`, of a plan."""
+        if measured := self.pen.memory.get((cell.device.node, cell.index)):
+            used, percent = memory_figure(measured.used), f"{measured.percent:.0f}%"
+            self._pair(line, used, percent if len(used) + len(percent) < self.inner else "", base, TEXT, MUTED)
 
     def _meter(self, line: LineBuilder, cell: Cell, base: Style) -> None:
         percent = self._percent(cell)
         if percent is None:
-            line.add("n/a"[: self.inner], self._on(FAINT, base))
+            words = "" if self.overlay and self.overlay.launching else "n/a"
+            line.add(words[: self.inner], self._on(FAINT, base))
         else:
             line.extend(self.pen.meter(percent, self.inner, base.ground, cell.unknown), self.inner)
 
@@ -452,13 +527,13 @@ class Bank:
         alarming = cell.sign is not None and cell.sign.words in ("mem", "plan")
         if percent is None or cell.sample is None:
             return
-        used = memory_figure(cell.sample)
+        used = memory_figure(cell.sample.memory_used)
         self._pair(line, used, f"{percent:.0f}%", base, WARNING if alarming else TEXT, WARNING if alarming else MUTED)
 
     def _load(self, line: LineBuilder, cell: Cell, base: Style) -> None:
         """The load of the last seconds, then as it is."""
         sample = cell.sample
-        if sample is None or self.overlay is None:
+        if sample is None or self.overlay is None or (self.overlay.launching and sample.utilization is None):
             return
         load = "" if sample.utilization is None else f"{sample.utilization:.0f}%"
         width = self.inner - max(4, len(load) + 1)
@@ -475,7 +550,7 @@ class Bank:
         percent = self._percent(cell)
         if percent is None or cell.sample is None:
             return
-        used = memory_figure(cell.sample)
+        used = memory_figure(cell.sample.memory_used)
         style = WARNING if cell.sign is not None and cell.sign.words in ("mem", "plan") else TEXT
         line.add(used, self._on(style._replace(bold=True), base))
         line.add(" GiB", self._on(MUTED, base))
@@ -483,7 +558,7 @@ class Bank:
 
     def _load_line(self, line: LineBuilder, cell: Cell, base: Style) -> None:
         sample = cell.sample
-        if sample is None:
+        if sample is None or (sample.utilization is None and self.overlay is not None and self.overlay.launching):
             return
         temperature = f"  {sample.temperature:.0f}{self.pen.glyphs.degree}" if cell.sign and sample.temperature else ""
         load = "" if sample.utilization is None else f"{sample.utilization:.0f}%"

@@ -149,6 +149,11 @@ class DensityLayout(ABC):
     def cursor(self, position: int, index: int, kind: str) -> Iterator[CursorMark]:
         """What shows that the cursor is on a device."""
 
+    @property
+    def drawn_signs(self) -> frozenset[str]:
+        """What occurs that only drawing finds out, in the words of the key."""
+        return frozenset()
+
     @abstractmethod
     def key(self) -> Iterator[tuple[Run, str]]:
         """The signs of this density, and what they mean."""
@@ -165,6 +170,6 @@ class DensityLayout(ABC):
         if self.live:
             yield from ((self.pen.state(state), state) for state in states)
             yield Run(glyphs.differs, warning), "not as planned"
-            yield Run(glyphs.above, warning), "above a threshold"
+            yield Run(glyphs.above, warning), "above threshold"
         else:
             yield Run(glyphs.states["dead"], error), "oversubscribed"

@@ -32,6 +32,7 @@ class Cell:
     def __init__(self, pen: Pen, device: Device, overlay: Overlay | None) -> None:
         self.device = device
         self.index = device.index
+        self._before = pen.plan.topology.first_gpu[device.node] if pen.compared else 0
         self.sample: DeviceSample | None = overlay.sample(device.node, device.index) if overlay else None
         self.overlay = overlay
         self.sign = self._look_at(pen, overlay)
@@ -40,8 +41,8 @@ class Cell:
 
     @property
     def number(self) -> str:
-        """The id by which the driver knows it, as far as that is seen."""
-        return str(self.index if self.sample is None else self.sample.gpu_id)
+        """The id by which the driver knows it, as far as that is seen; where plans are compared, over all nodes."""
+        return str(self.index + self._before if self.sample is None else self.sample.gpu_id)
 
     def _look_at(self, pen: Pen, overlay: Overlay | None) -> Sign | None:
         signs, node, index = pen.glyphs, self.device.node, self.device.index
@@ -52,6 +53,8 @@ class Cell:
             return Sign(signs.states["dead"], f"{self.device.total_share:.2f}", ERROR, "error")
         if overlay is None:
             return None
+        if overlay.is_slow(node, index):
+            return Sign(signs.above, "slow", WARNING, "warning")
         if overlay.is_drifting(node, index):
             return Sign(signs.differs, "plan", WARNING, "warning")
         if alerts := overlay.alerts_on(node, index):
@@ -105,10 +108,10 @@ def worst(cells: Sequence[Cell]) -> Run | None:
     return Run(f"{first.text} {number}" if number > 1 else first.text, first.style)
 
 
-def memory_figure(sample: DeviceSample) -> str:
-    """`71.0`, `141`: the memory in use in GiB."""
-    used = (sample.memory_used or 0) / GIB
-    return f"{used:.1f}" if used < 100 else f"{used:.0f}"
+def memory_figure(used: int | None) -> str:
+    """`71.0`, `141`: memory in GiB."""
+    amount = (used or 0) / GIB
+    return f"{amount:.1f}" if amount < 100 else f"{amount:.0f}"
 
 
 def node_figures(pen: Pen, sample: NodeSample | None, cells: Sequence[Cell], *, roomy: bool) -> Iterator[list[Run]]:

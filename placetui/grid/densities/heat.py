@@ -1,15 +1,14 @@
-"""The heat wall: half a cell for a GPU, coloured by one of its values; outliers have a mark."""
+"""The heat wall: half a cell for a GPU, or a whole one, coloured by one of its values; outliers have a mark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from statistics import median
 from weakref import ref
 
 from placetui.grid.densities.base import CursorMark, DensityLayout, HeatMetric, LayoutRequest, Place, Region
 from placetui.grid.densities.rows import Extent
-from placetui.grid.look.style import FAINT, MUTED, NAME, TEXT, Line, LineBuilder, Run, Style, level_of, paint
+from placetui.grid.look.style import FAINT, MUTED, NAME, SHADED, TEXT, Line, LineBuilder, Run, Style, level_of, paint
 from placetui.grid.overlay import Overlay
 from placetui.observe.model import DeviceSample, NodeSample
 from placetui.placement.plan import GPU, SHARE_UNITS
@@ -23,10 +22,13 @@ PEERS = 1024
 """GPUs of a component that are sampled to find the usual value."""
 
 FAR_BELOW = 0.5
-"""A value below this part of what is usual among its peers is an outlier."""
+"""A value below this part of what nearly all of its peers reach is an outlier."""
+
+NEARLY_ALL = 20
+"""One in so many may be below: where more are, they wait for something together, and none is an outlier."""
 
 STEP = 5
-"""Percent in which the usual value is taken."""
+"""Percent in which that value is taken."""
 
 NOTICEABLE = 20
 """Percent from which on there is something to fall far below of."""
@@ -61,8 +63,11 @@ class Heat(DensityLayout):
         pen, nodes, width = request.pen, request.nodes, request.width
         self.metric = request.metric
         gpus = max((pen.plan.nodes[node].gpus for node in nodes), default=0)
-        self.columns = max(1, -(-gpus // 2))
-        """Cells of a node: the first half of its GPUs above, the others below."""
+        self._whole = request.spare > 0
+        """Whether there is a whole cell for each GPU."""
+
+        self.columns = max(1, gpus if self._whole else -(-gpus // 2))
+        """Cells of a node: the first half of its GPUs above, the others below, if not one for each."""
 
         self._block = self.columns + 1
         self._digits = len(str(max(nodes, default=0)))
@@ -75,14 +80,16 @@ class Heat(DensityLayout):
         self.width = self.gutter + max(NARROWEST_BODY, self.across * self._block - 1)
         self.least_width = self.gutter + max(NARROWEST_BODY, self._block)
         self._runs: dict[tuple[int, int], Run] = {}
-        self._known: dict[Extent, tuple[Run, ...]] = {}
+        self._known: dict[Extent, Line] = {}
         """Plans of nodes that look alike."""
         self._cells: dict[int, tuple[tuple[int, ...], ...]] = {}
         """By the number of a node's GPUs: those of each cell, the upper one first."""
-        self._last: dict[int, tuple[NodeSample | None, tuple[Run, ...]]] = {}
+        self._last: dict[int, tuple[NodeSample | None, Line]] = {}
         """How nodes of which there is nothing to say were drawn last: most of them have not changed since."""
         self._floors: tuple[ref[Overlay] | None, dict[int, float]] = None, {}
         """By component, what is far below its peers in the overlay drawn last, which is not kept alive for it."""
+        self._fallen: set[int] = set()
+        """Nodes that were drawn with a GPU far below its peers."""
 
     # Where things are
 
@@ -133,19 +140,24 @@ class Heat(DensityLayout):
     def key(self) -> Iterator[tuple[Run, str]]:
         glyphs = self.pen.glyphs
         if not self.live:
-            for name, mark in self.pen.marks.items():
-                yield Run(mark.letter, self.pen.letter_style(name)), self.pen.clean(name)
+            for name in self.pen.plan.components:
+                yield Run(self.pen.marks[name].letter, self.pen.letter_style(name)), self.pen.clean(name)
             yield Run(glyphs.empty, FAINT), "free"
             yield from self.pen.unfixed_key()
             yield Run(glyphs.states["dead"], DEAD), "oversubscribed"
             return
         yield from self.pen.unfixed_key()
-        yield Run(glyphs.above, SIGNED), "above a threshold"
+        yield Run(glyphs.above, SIGNED), "above threshold"
         yield Run(glyphs.differs, SIGNED), "not as planned"
         if self.metric in ("memory", "load"):
-            yield Run(glyphs.below, SIGNED), "far below its peers"
+            yield Run(glyphs.below, SIGNED), "far below"
+        yield Run(glyphs.states["restarting"], SIGNED), "restarting"
         yield Run(glyphs.states["dead"], DEAD), "dead"
         yield Run("??", NAME), "stale"
+
+    @property
+    def drawn_signs(self) -> frozenset[str]:
+        return frozenset(["far below"] if self._fallen else [])
 
     # Drawing
 
@@ -164,38 +176,37 @@ class Heat(DensityLayout):
             line.put(self._digits + 2, self.pen.glyphs.unfixed, MUTED)
         for position in positions:
             line.put(self._x(position), "")
-            for run in self._node(self.nodes[position], overlay):
-                line.add(run.text, run.style)
+            line.extend(self._node(self.nodes[position], overlay), self.columns)
         return (line.finish(self.width),)
 
-    def _node(self, node: int, overlay: Overlay | None) -> Iterator[Run]:
+    def _node(self, node: int, overlay: Overlay | None) -> Line:
         extent = self.census[node]
         seen = overlay.observation.node(node) if overlay else None
         if overlay is not None and seen is not None and seen.stale:
-            yield Run("?" * min(2, self.columns), NAME)
-            yield Run(self.pen.glyphs.hatch * (self.columns - 2), FAINT)
-            return
+            signs = Run("?" * min(2, self.columns), NAME)
+            before = max(0, self.columns - 2) // 2
+            hatch = [Run(self.pen.glyphs.hatch * cells, FAINT) for cells in (before, self.columns - 2 - before)]
+            return _joined([hatch[0], signs, hatch[1]])
         if overlay is None:
             if extent not in self._known:
-                self._known[extent] = tuple(self._planned(extent, halves) for halves in self._cells_of(extent))
-            yield from self._known[extent]
-            return
+                self._known[extent] = _joined(self._planned(extent, halves) for halves in self._cells_of(extent))
+            return self._known[extent]
         floors = self._floors_in(overlay)
         plain = node not in overlay.noted_nodes and self.metric != "state"
         if plain and (last := self._last.get(node)) is not None and last[0] is seen:
-            yield from last[1]
-            return
-        runs = tuple(
+            return last[1]
+        self._fallen.discard(node)
+        runs = _joined(
             self._measured(node, halves, overlay, seen, floors) if halves else ABSENT
             for halves in self._cells_of(extent)
         )
         if plain:
             self._last[node] = seen, runs
-        yield from runs
+        return runs
 
     def _cells_of(self, extent: Extent) -> tuple[tuple[int, ...], ...]:
         if extent.gpus not in self._cells:
-            columns = ((column, column + self.columns) for column in range(self.columns))
+            columns = ((column,) if self._whole else (column, column + self.columns) for column in range(self.columns))
             self._cells[extent.gpus] = tuple(
                 tuple(index for index in column if index < extent.gpus) for column in columns
             )
@@ -226,7 +237,7 @@ class Heat(DensityLayout):
         return self.pen.color and not self.pen.ascii
 
     def _half_blocks(self, paints: Sequence[int]) -> Run:
-        key = paints[0], paints[-1] if len(paints) > 1 else paint("ground")
+        key = paints[0], paints[-1] if len(paints) > 1 or self._whole else paint("ground")
         run = self._runs.get(key)
         if run is None:
             run = self._runs[key] = Run(UPPER, Style("heat", level=key[0], ground="heat", under=key[1]))
@@ -250,6 +261,7 @@ class Heat(DensityLayout):
                 continue
             component = residents[index]
             if component is not None and value < floors.get(component, 0.0):
+                self._fallen.add(node)
                 return Run(self.pen.glyphs.below, SIGNED)
             paints.append(level_of(value))
             if warmest is None or value > warmest:
@@ -276,7 +288,7 @@ class Heat(DensityLayout):
 
     def _floors_in(self, overlay: Overlay) -> Mapping[int, float]:
         if self._floors[0] is None or self._floors[0]() is not overlay:
-            usual = self._usual_values(overlay) if self.metric in ("memory", "load") else {}
+            usual = self._reached_values(overlay) if self.metric in ("memory", "load") else {}
             # In whole steps, so that they seldom move and what was drawn by them holds.
             floors = {
                 one: FAR_BELOW * STEP * round(value / STEP) for one, value in usual.items() if value >= NOTICEABLE
@@ -286,8 +298,8 @@ class Heat(DensityLayout):
             self._floors = ref(overlay), floors
         return self._floors[1]
 
-    def _usual_values(self, overlay: Overlay) -> dict[int, float]:
-        """By component, the value in the middle; of many GPUs a sample."""
+    def _reached_values(self, overlay: Overlay) -> dict[int, float]:
+        """By component, what nearly all reach; of many GPUs a sample."""
         found: dict[int, list[float]] = {}
         nodes = overlay.observation.nodes
         for sample in nodes[:: max(1, 8 * len(nodes) // PEERS)]:
@@ -299,7 +311,19 @@ class Heat(DensityLayout):
                 value = heat_of(device, self.metric)
                 if component is not None and value is not None:
                     found.setdefault(component, []).append(value)
-        return {component: median(values) for component, values in found.items() if len(values) > 2}
+        return {
+            component: sorted(values)[max(1, len(values) // NEARLY_ALL)]
+            for component, values in found.items()
+            if len(values) > 2
+        }
+
+
+def _joined(runs: Iterable[Run]) -> Line:
+    """Runs of one look as one."""
+    line = LineBuilder()
+    for run in runs:
+        line.add(run.text, run.style)
+    return tuple(line.runs)
 
 
 def _state_paint(overlay: Overlay, node: int, index: int, resident: int | None) -> int:
@@ -308,4 +332,4 @@ def _state_paint(overlay: Overlay, node: int, index: int, resident: int | None) 
         return paint("text")
     if state == "pending" or resident is None:
         return TRACK
-    return paint("muted")
+    return SHADED + paint("muted")

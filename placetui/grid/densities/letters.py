@@ -139,7 +139,22 @@ class Letters(DensityLayout):
 
     def _labels(self, device: Device) -> list[Run]:
         """`A0R0`."""
-        return [run for one in device.occupants for run in self.pen.label(one.component, one.rank)]
+        return [
+            run
+            for one in device.occupants
+            for run in (self._letter(one.component, one.rank), self.pen.label(one.component, one.rank)[1])
+        ]
+
+    def _letter(self, component: str, rank: int) -> Run:
+        """On a tint, or underlined, if the rank moves to or comes from elsewhere; faint if it goes away."""
+        letter, move = self.pen.label(component, "")[0], self.pen.moves.get((component, rank))
+        if move is None:
+            return letter
+        if move == self.pen.glyphs.ends:
+            return Run(letter.text, FAINT)
+        style, hue = letter.style, self.pen.marks[component].hue
+        moved = style._replace(ground="moved", hue=hue) if self.pen.color else style._replace(underline=True)
+        return Run(letter.text, moved)
 
     def _short_labels(self, device: Device) -> list[Run]:
         """`AR10`, `AW10R5`: a rank that several components have is written once."""
@@ -148,12 +163,13 @@ class Letters(DensityLayout):
             by_rank.setdefault(one.rank, []).append(one.component)
         runs: list[Run] = []
         for rank, components in by_rank.items():
-            runs += [self.pen.label(component, "")[0] for component in components]
+            runs += [self._letter(component, rank) for component in components]
             runs.append(self.pen.label(components[-1], rank)[1])
         return runs
 
     def _letters(self, device: Device) -> list[Run]:
         """`AR`, `G×200`, `AB+`."""
+        first = {one.component: one.rank for one in reversed(device.occupants)}
         present = list(dict.fromkeys(one.component for one in device.occupants))
         room = self.cell - self._mark
         runs: list[Run] = []
@@ -163,7 +179,7 @@ class Letters(DensityLayout):
             if used > room or (used == room and position < len(present) - 1):
                 runs.append(Run("+", MUTED))
                 break
-            runs.append(Run(letter, self.pen.letter_style(component)))
+            runs.append(self._letter(component, first[component]))
         if len(present) == 1 and len(device.occupants) > 1:
             times = f"{self.pen.glyphs.times}{len(device.occupants)}"
             runs.append(Run(self.pen.cut(times, room - len(runs[0].text)), TEXT))
@@ -178,7 +194,8 @@ class Letters(DensityLayout):
             line.add(cell.sign.text, pen.on(cell.sign.style, ground))
         runs = write(cell.device) if cell.device.occupants else [Run(pen.glyphs.empty, FAINT)]
         for run in runs:
-            line.add(run.text[: max(0, end - line.column)], pen.on(run.style, ground))
+            style = run.style if run.style.ground else pen.on(run.style, ground)
+            line.add(run.text[: max(0, end - line.column)], style)
         if line.column < end and any(not pen.is_fixed(one.component, one.rank) for one in cell.device.occupants):
             line.add(pen.glyphs.unfixed, pen.on(MUTED, ground))
         for one in cell.device.occupants:

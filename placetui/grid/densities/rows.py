@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
 from placetui.grid.pen import Pen
-from placetui.placement.plan import GPU, Device, Plan
+from placetui.placement.plan import GPU, SHARE_UNITS, Device, Plan
 
 Shape: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
 """Component and devices of each process on a bank of devices, by component and rank."""
@@ -25,6 +26,9 @@ class RowSlot:
     devices: tuple[int, ...]
     processes: tuple[int, ...]
     """Positions in the shape: one, or all of a crowd."""
+
+    left: bool = False
+    """Whether they are no longer there."""
 
 
 def arrange(shape: Shape) -> tuple[RowSlot, ...]:
@@ -44,7 +48,7 @@ def arrange(shape: Shape) -> tuple[RowSlot, ...]:
             while below in one:
                 below += 1
             full[device] = below
-        slots.append(RowSlot(row, devices, processes))
+        slots.append(RowSlot(row, devices, processes, left=shape[processes[0]][0] < 0))
     return tuple(slots)
 
 
@@ -61,13 +65,14 @@ def adjacent(devices: Sequence[int]) -> list[tuple[int, int]]:
 
 def joined_tiles(slots: Iterable[RowSlot]) -> dict[tuple[int, int], int]:
     """First and last of adjacent devices that have the same processes, and nobody else; with the first of these."""
+    slots = tuple(slots)
     residents: dict[int, tuple[int, ...]] = {}
     for slot in slots:
         for index in slot.devices:
             residents[index] = (*residents.get(index, ()), *slot.processes)
     found: dict[tuple[int, int], int] = {}
     for slot in slots:
-        for first, last in adjacent(slot.devices):
+        for first, last in () if slot.left else adjacent(slot.devices):
             if last > first and len({residents[index] for index in range(first, last + 1)}) == 1:
                 found.setdefault((first, last), slot.processes[0])
     return found
@@ -101,6 +106,8 @@ class Process:
     rank: int
     share: float | None
     devices: tuple[int, ...]
+    gone: str = ""
+    """Where it went to, as `→8`, or that it is removed; empty while it is here."""
 
 
 def processes_on(devices: Iterable[Device], pen: Pen) -> list[Process]:
@@ -118,8 +125,15 @@ def processes_on(devices: Iterable[Device], pen: Pen) -> list[Process]:
 
 
 def shape_of(processes: Sequence[Process], pen: Pen) -> Shape:
-    """The processes without their ranks and shares."""
-    return tuple((pen.order[process.component], process.devices) for process in processes)
+    """The processes without their ranks and shares; negative for components of those that left."""
+    orders = ((pen.order[one.component], one) for one in processes)
+    return tuple((-1 - order if one.gone else order, one.devices) for order, one in orders)
+
+
+def departed(node: int, pen: Pen) -> list[Process]:
+    """The processes that were on a node's devices in the plan before, on each device by itself."""
+    left = pen.left.get(node, ())
+    return [Process(name, rank, None, (device,), gone) for name, rank, devices, gone in left for device in devices]
 
 
 Holding: TypeAlias = tuple[int, tuple[int, ...], int]
@@ -145,6 +159,21 @@ class Extent:
     def shape(self) -> Shape:
         return tuple((component, devices) for component, devices, _ in self.holdings)
 
+    @property
+    def promised(self) -> list[int | None]:
+        """By GPU, how much of it, in 1/10000; None where it is free."""
+        held: list[int | None] = [None] * self.gpus
+        for _, devices, units in self.holdings:
+            for device in devices:
+                if device < self.gpus:
+                    held[device] = (held[device] or 0) + units
+        return held
+
+    @property
+    def components(self) -> tuple[int, ...]:
+        """Those with processes on GPUs, in the order of the file."""
+        return tuple(sorted({component for component, _, _ in self.holdings}))
+
 
 class Census:
     """The extent of every node by its rank, worked out once and on first use."""
@@ -158,6 +187,33 @@ class Census:
 
     def __getitem__(self, node: int) -> Extent:
         return self._extents[node]
+
+    @cached_property
+    def gpus(self) -> tuple[int, int]:
+        """Those with processes, and all."""
+        every = sum(node.gpus for node in self._plan.nodes)
+        return every - self.free[0], every
+
+    @cached_property
+    def free(self) -> tuple[int, int]:
+        """GPUs that nobody is on, and nodes all of whose GPUs are free."""
+        found = [(one.largest.count(None), one.gpus, nodes) for one, nodes in Counter(self._extents).items()]
+        free = sum(gpus * nodes for gpus, _, nodes in found)
+        return free, sum(nodes for gpus, every, nodes in found if 0 < gpus == every)
+
+    @cached_property
+    def signs(self) -> frozenset[str]:
+        """What occurs in the plan, in the words of the key."""
+        found = set()
+        for extent in set(self._extents):
+            if None in extent.largest:
+                found.add("free")
+            for _, devices, _ in extent.holdings:
+                if len(devices) > 1:
+                    found.add("one process" if devices[-1] - devices[0] < len(devices) else "not adjacent")
+            if max((units or 0 for units in extent.promised), default=0) > SHARE_UNITS:
+                found.add("oversubscribed")
+        return frozenset(found)
 
 
 def _count(plan: Plan) -> list[Extent]:

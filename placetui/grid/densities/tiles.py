@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from itertools import accumulate
 
 from placetui.grid.densities import lanes
 from placetui.grid.densities.bank import Bank, TileSize
 from placetui.grid.densities.base import MOST_DEVICES, CursorMark, DensityLayout, LayoutRequest, Place, Region
 from placetui.grid.densities.cell import Cell, node_figures, worst
-from placetui.grid.densities.rows import RowSlot, Shape, adjacent, arrange, joined_tiles
+from placetui.grid.densities.rows import RowSlot, Shape, adjacent, arrange, departed, joined_tiles, shape_of
 from placetui.grid.look.style import FAINT, MUTED, NAME, Line, LineBuilder, Run
 from placetui.grid.overlay import Overlay
 from placetui.placement.plan import GPU
@@ -36,6 +35,8 @@ class Tiles(DensityLayout):
     def __init__(self, size: TileSize, request: LayoutRequest) -> None:
         super().__init__(request)
         pen, nodes, width = request.pen, request.nodes, request.width
+        if pen.compared and pen.compared.measured:
+            size = size.with_memory()
         self.size = size = size.with_spare(request.spare, request.live)
         self._arranged: dict[Shape, tuple[RowSlot, ...]] = {}
         """Rows of processes, by shape: nodes mostly look alike."""
@@ -73,7 +74,19 @@ class Tiles(DensityLayout):
         if not node.gpus:
             return 0
         own = self.size.lines if self.live else self.size.planned_lines
-        return own + self.size.per_resident * self.census[node.rank].gpu_rows
+        return own + self.size.per_resident * self._rows(node)
+
+    def _rows(self, node: Node) -> int:
+        """Rows of residents, of those who left, and as many as the plan that it is compared with has."""
+        rows = self.census[node.rank].gpu_rows
+        if node.rank in self.pen.left:
+            rows = max((slot.row for slot in self.slots(self._shape(node))), default=0) + 1
+        if self.pen.compared and node.rank < len(self.pen.compared.rows):
+            rows = max(rows, self.pen.compared.rows[node.rank])
+        return rows
+
+    def _shape(self, node: Node) -> Shape:
+        return (*self.census[node.rank].shape, *shape_of(departed(node.rank, self.pen), self.pen))
 
     def _main(self, node: Node) -> int:
         """Lines above the lanes."""
@@ -144,7 +157,8 @@ class Tiles(DensityLayout):
         if self.size.border:
             yield from (CursorMark(x, at, width, inverse=False) for at in (y, y + height - 1))
         else:
-            yield CursorMark(x, y, 2 + len(str(index)) if wide and self.size.numbered else width)
+            number = str(self._number(self.node(position), index))
+            yield CursorMark(x, y, 2 + len(number) if wide and self.size.numbered else width)
         for line in range(0 if wide else 1, height - self.size.border):
             first, last = rows.get(line, tile)
             # Signs within a resident that spans several GPUs would cover its words.
@@ -155,7 +169,7 @@ class Tiles(DensityLayout):
 
     def _spans(self, node: Node, index: int) -> tuple[tuple[int, int], dict[int, tuple[int, int]]]:
         """First and last GPU of the tile that a GPU belongs to, and by line of the resident that is there."""
-        slots, first = self.slots(self.census[node.rank].shape), self.size.first_row(self.live)
+        slots, first = self.slots(self._shape(node)), self.size.first_row(self.live)
         tiles = () if self.size.border else joined_tiles(slots)
         tile = next((ends for ends in tiles if ends[0] <= index <= ends[1]), (index, index))
         step = self.size.per_resident
@@ -170,11 +184,13 @@ class Tiles(DensityLayout):
 
     def key(self) -> Iterator[tuple[Run, str]]:
         glyphs = self.pen.glyphs
-        if self.live:
-            yield Run(glyphs.eighths[-1], MUTED), "memory"
-            if not self.size.names_left:
+        if self.live or self.pen.memory:
+            yield Run(glyphs.eighths[-1], MUTED), "memory GiB"
+            if self.live and not self.size.names_left:
                 yield Run(glyphs.ramp[3] if self.pen.ascii else "⣿", MUTED), "load"
+                yield Run(".80", MUTED), "share"
         else:
+            yield from self.pen.moves_key()
             yield Run(glyphs.foot * 2, MUTED), "shares"
         yield from self.shared_key(("starting", "restarting", "pending", "dead", "stale"))
 
@@ -224,18 +240,19 @@ class Tiles(DensityLayout):
         sign = worst(cells)
         self.pen.put_name(lines[0], 0, node.name, room, sign.style if sign else NAME)
         below = [Run(sign.text, sign.style)] if sign else []
-        groups = self.pen.groups(node)
-        below += [Run(text, MUTED) for text in (groups, self._numbers(node), node.ip) if text]
+        numbers = self._numbers(node)
+        texts = self.pen.groups(node), numbers if len(numbers) <= room else "", node.ip
+        below += [Run(text, MUTED) for text in texts if text]
         for line, run in zip(lines[1 : self._main(node)], below, strict=False):
             self.pen.put_name(line, 0, run.text, room, run.style, "start")
 
-    @cached_property
-    def _first_numbers(self) -> list[int]:
-        return list(accumulate((node.gpus for node in self.pen.plan.nodes), initial=0))
+    def _number(self, node: Node, index: int) -> int:
+        """What a GPU is called: its index, or the number by which rules name it."""
+        return index + (self.pen.plan.topology.first_gpu[node.rank] if self.pen.compared else 0)
 
     def _numbers(self, node: Node) -> str:
         """`0-7`: the devices of a node, counted over all nodes."""
-        first = self._first_numbers[node.rank]
+        first = self.pen.plan.topology.first_gpu[node.rank]
         return f"{first}-{first + node.gpus - 1}" if node.gpus > 1 else ""
 
     def _node_line(self, line: LineBuilder, node: Node, cells: Sequence[Cell], overlay: Overlay | None) -> None:
@@ -249,6 +266,10 @@ class Tiles(DensityLayout):
         host = sample.name if sample and sample.name != node.name else ""
         numbers = f"devices {self._numbers(node)}" if node.gpus > 1 and overlay is None else ""
         right = list(node_figures(pen, sample, cells, roomy=bool(self.size.border) and self.width >= 120))
+        if overlay is not None and overlay.launching:
+            ranks = {(one.component, one.rank) for cell in cells for one in cell.device.occupants}
+            states = [overlay.state_of(*rank) for rank in ranks]
+            right = [[Run(str(states.count("alive")), NAME), Run(f"/{len(states)} alive", MUTED)]] if states else []
         end = self.gutter + self.body
         width = 0
         while right and (width := sum(sum(len(run.text) for run in piece) + 3 for piece in right) - 3) > end - 24:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
-from placetui.grid.look.style import FAINT, TEXT, Line, LineBuilder, Run, Style
+from placetui.grid.look.style import FAINT, MUTED, TEXT, Line, LineBuilder, Run, Style
 from placetui.grid.pen import Pen
 
 _LEAST = 16
 """Columns that a hanging indent leaves at least."""
+
+_LONG = 8
+"""Fields from which on a single column is halved."""
 
 
 @dataclass(frozen=True)
@@ -72,3 +76,51 @@ class Flow:
             line.add(gap, FAINT)
             self.pen.write(line, piece, self.width - line.column)
         return tuple(line.runs)
+
+    def fields(self, heads: Sequence[Line], rows: Mapping[str, Sequence[str]]) -> list[Line]:
+        """Names down, and a column of values for each head: as many columns beside each other as there is room for.
+
+        A single column continues beside itself where there is room.
+        """
+        label = min(max(map(self.pen.name_width, rows), default=0), max(8, self.width // 2)) + 2
+        widths = [
+            max(self.measure(head), *(self.pen.name_width(values[place]) for values in rows.values())) + 3
+            for place, head in enumerate(heads)
+        ]
+        if not rows:
+            return []
+        if len(heads) == 1 and len(rows) > _LONG and 2 * (label + widths[0]) <= self.width:
+            half = -(-len(rows) // 2)
+            halves = [dict(list(rows.items())[start : start + half]) for start in (0, half)]
+            left, right = (
+                self._columns([head], part, label, widths) for head, part in zip((heads[0], ()), halves, strict=True)
+            )
+            gap = label + widths[0]
+            return [
+                (*one, Run(" " * (gap - self.measure(one)), TEXT), *other)
+                for one, other in zip_longest(left, right, fillvalue=())
+            ]
+        lines: list[Line] = []
+        first = 0
+        while first < len(heads):
+            last = first + 1
+            while last < len(heads) and label + sum(widths[first : last + 1]) - 3 <= self.width:
+                last += 1
+            part = {name: values[first:last] for name, values in rows.items()}
+            lines += [(), *self._columns(heads[first:last], part, label, widths[first:last])]
+            first = last
+        return lines[1:]
+
+    def _columns(
+        self, heads: Sequence[Line], rows: Mapping[str, Sequence[str]], label: int, widths: Sequence[int]
+    ) -> Iterator[Line]:
+        cells = [("", list(heads)), *((name, [self.text(value) for value in values]) for name, values in rows.items())]
+        for name, values in cells:
+            line = LineBuilder()
+            self.pen.write(line, self.text(self.pen.cut(self.pen.clean(name), label - 2, keep="ends"), MUTED), label)
+            x = label
+            for width, value in zip(widths, values, strict=True):
+                line.put(x, "")
+                self.pen.write(line, value, max(0, min(width - 1, self.width - x)))
+                x += width
+            yield self.cut([tuple(line.runs)])

@@ -11,11 +11,10 @@ from placetui.grid.inspector.flow import Flow
 from placetui.grid.inspector.occupants import MOST, Describer, Locate, groups_of
 from placetui.grid.inspector.readings import (
     claim_lines,
-    device_lines,
     gpu_lines,
     job_lines,
     node_lines,
-    process_lines,
+    short_graphs,
     short_memory,
     where_from,
 )
@@ -23,18 +22,29 @@ from placetui.grid.inspector.residents import TableLine, resident_table
 from placetui.grid.look.style import ERROR, FAINT, MUTED, NAME, TEXT, WARNING, Line, Run
 from placetui.grid.look.text import CellWidth, cell_width
 from placetui.grid.pen import Pen
+from placetui.observe.events import Event
 from placetui.observe.history import DeviceHistory
 from placetui.observe.model import Observation
 from placetui.placement.environment import rank_environment
 from placetui.placement.plan import GPU, NODE, Device, Plan
-from placetui.placement.problems import Path, Problem
+from placetui.placement.problems import Path
 from placetui.placement.topology import Node
-from placetui.placement.wording import count, kind_name, plain
+from placetui.placement.wording import count, kind_name
 
 COMPACT = 4
 """Lines of a compact inspection."""
 
-WIDEST_INDENT = 40
+GRAPH = 3
+"""Lines of a graph in the details."""
+
+FEW_NOTICES = 3
+"""The most of what is wrong that is said beside who is there; the details have more."""
+
+FEW_READINGS = 2
+"""Lines for memory and load."""
+
+FEW = 6
+"""Values that a longer history is shown from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,13 @@ class Inspection:
                 self.targets.append((len(self.lines), line.path))
             self.lines.append(line.runs)
 
+    def add_apart(self, lines: Iterable[TableLine]) -> None:
+        """Add lines after a blank one, if there are any."""
+        found = list(lines)
+        if found and self.lines:
+            self.lines.append(())
+        self.add(found)
+
     def target(self, line: int = 0) -> Path | None:
         """The rule of a line, else the first one there is."""
         return dict(self.targets).get(line, self.targets[0][1] if self.targets else None)
@@ -70,6 +87,7 @@ def inspect(
     history: DeviceHistory | None = None,
     hour: DeviceHistory | None = None,
     notices: Sequence[str] = (),
+    events: Sequence[Event] = (),
     ascii: bool = False,
     compact: bool = False,
     rows: int | None = None,
@@ -79,20 +97,21 @@ def inspect(
 ) -> Inspection:
     """Describe a device, a robot, or a node, which need not exist: how it is doing, and who is on it in a table.
 
-    With `compact` in at most four lines; with `details` in words, with every field of every rank. What does not fit
-    into `rows` lines is counted. Without `heading`, only `Inspection.title` says what it is about. The histories are
-    those of the last minute and hour; notices say what differs from the plan there, and what is beyond its threshold.
+    With `compact` in at most four lines; with `details` with every field of every rank. What does not fit into `rows`
+    lines is counted. Without `heading`, only `Inspection.title` says what it is about. The histories are those of the
+    last minute and hour; notices say what differs from the plan there, and what is beyond its threshold; events tell
+    since when a rank is dead.
     """
     flow = Flow(Pen(plan, ascii, measure), max(1, width))
     node = plan.nodes[place.node] if 0 <= place.node < len(plan.nodes) else None
     device = _device(plan, place)
     if node is None or device is None:
         return Inspection(flow.lines([flow.text(_absent(plan, place, node), MUTED)]))
-    inspector = _Inspector(Describer(plan, flow, locate, observation), node, device, notices)
+    inspector = _Inspector(Describer(plan, flow, locate, observation, events), node, device, notices)
     if compact:
-        return inspector.compact(heading)
+        return inspector.compact(heading, history)
     if details:
-        return inspector.details([one for one in (history, hour) if one is not None])
+        return inspector.details(heading, [one for one in (history, hour) if one is not None])
     found = inspector.table(heading, history, rows)
     return found if rows is None or len(found.lines) <= rows else _fitted(flow, found, max(2, rows))
 
@@ -115,43 +134,65 @@ class _Inspector:
         """What is wrong, how it is doing, who is on it."""
         title = self._title(with_source=True)
         found = Inspection(title=title[0], lines=title if heading else [])
-        for notice in self.notices[:MOST]:
-            found.lines.extend(self._on_ground(line) for line in self._notice(notice))
         table = resident_table(self.describer, self.groups[:MOST], self.sample)
+        shown = list(self.notices[:FEW_NOTICES])
+        taken = len(table) + FEW_READINGS
+        while rows and len(shown) > 1 and sum(len(self._notice(one)) for one in shown) > rows - taken:
+            shown.pop()
+        if len(self.notices) > len(shown):
+            shown[-1] += f" (and {len(self.notices) - len(shown)} more)"
+        for notice in shown:
+            found.lines.extend(self._on_ground(line) for line in self._notice(notice))
         if self.observation is not None and self.device.kind == GPU and self.seen is not None:
             room = None if rows is None else rows - len(found.lines) - len(table)
-            found.lines.extend(gpu_lines(self.flow, self.observation, self.seen, self.sample, history, room))
+            found.lines.extend(
+                gpu_lines(self.flow, self.observation, self.seen, self.sample, [one for one in (history,) if one], room)
+            )
         else:
-            found.lines.extend(self._live(()))
+            found.lines.extend(self._live())
         if rows is None or len(found.lines) + len(table) + 2 <= rows:
             found.lines.append(())
         found.add(table)
         found.lines.extend(self._others())
         return found
 
-    def details(self, histories: Sequence[DeviceHistory]) -> Inspection:
-        """All in words: how it is doing, who is on it, who holds its memory."""
-        flow, sample = self.flow, self.sample
-        found = Inspection(self._title())
+    def details(self, heading: bool, histories: Sequence[DeviceHistory]) -> Inspection:
+        """All there is: how it is doing, who is on it, every field of every rank, and why it is there."""
+        flow, sample, seen, title = self.flow, self.sample, self.seen, self._title(with_source=True)
+        found = Inspection(title=title[0], lines=title if heading else [])
         # What is wrong comes first, and how it is doing before who is on it: a low window shows the first lines only.
         for notice in self.notices[:MOST]:
-            found.lines.extend(self._notice(notice))
-        found.lines.extend(self._live(histories))
-        widest = max((flow.measure(self.describer.head(group)) for group in self.groups), default=0)
-        for group in self.groups[:MOST]:
-            lines = self.describer.lines(group, min(WIDEST_INDENT, widest + 3))
-            found.add(TableLine(line, group.component.rule.path) for line in lines)
+            found.lines.extend(self._on_ground(line) for line in self._notice(notice))
+        if self.observation is not None and seen is not None and self.device.kind == GPU:
+            known = [one for one in histories if one is histories[0] or self._has(one)]
+            found.lines.extend(gpu_lines(flow, self.observation, seen, sample, known, GRAPH + 4))
+            found.lines.extend(node_lines(flow, self.observation, seen, labelled=False))
+        else:
+            found.lines.extend(self._live())
+        groups = self.groups[:MOST]
+        found.add_apart(resident_table(self.describer, groups, sample))
+        fields = [dict(self.describer.fields(group)) for group in groups]
+        names = dict.fromkeys(name for one in fields for name in one)
+        rows = {name: [one.get(name, "") for one in fields] for name in names}
+        found.add_apart(map(TableLine, flow.fields([self.describer.head(group) for group in groups], rows)))
+        for group in groups:
+            for reason in group.component.reasons:
+                start = (*self.describer.head(group), Run("  ", TEXT))
+                found.lines.extend(
+                    flow.lines([flow.text(word, MUTED) for word in reason.split()], head=start, indent=2, separator=" ")
+                )
         found.lines.extend(self._others())
         if self.observation and sample:
-            found.lines.extend(job_lines(flow, self.observation, sample))
-        if sample and sample.processes:
-            found.lines.extend(process_lines(flow, sample.processes))
-        if sample and sample.claims:
-            found.lines.extend(claim_lines(flow, sample))
+            found.add_apart(map(TableLine, (*job_lines(flow, self.observation, sample), *claim_lines(flow, sample))))
         return found
 
-    def compact(self, heading: bool) -> Inspection:
-        """Title with memory, what is wrong, then a row for each group as far as there is room."""
+    def _has(self, history: DeviceHistory) -> bool:
+        """Whether a history shows more than a moment."""
+        values = history.series(self.node.rank, self.device.index, "memory")
+        return sum(value is not None for value in values) >= FEW
+
+    def compact(self, heading: bool, history: DeviceHistory | None) -> Inspection:
+        """Title with memory, what is wrong, then a row for each group as far as there is room, and the last minute."""
         flow, groups = self.flow, self.groups
         pieces: list[Line] = [self._name(), *self._share()]
         if self.observation and self.sample:
@@ -162,10 +203,15 @@ class _Inspector:
             more = f" (and {len(self.notices) - 1} more)" if len(self.notices) > 1 else ""
             found.lines.append(self._on_ground(flow.cut([flow.text(f"! {self.notices[0]}{more}", WARNING)])))
         room = COMPACT - len(found.lines) - (len(groups) > COMPACT - len(found.lines))
+        graphs: list[Line] = []
+        if history is not None and self.sample is not None and len(groups) < room:
+            graphs = short_graphs(flow, history, self.node.rank, self.sample)
+        room -= len(graphs)
         titled = not heading and len(groups) < room
         found.add(resident_table(self.describer, groups[:room], self.sample, header=titled, others=False)[:room])
         if len(groups) > room:
             found.lines.append(flow.cut([flow.text(f"and {len(groups) - room} more", MUTED)]))
+        found.lines.extend(graphs)
         return found
 
     def _others(self) -> Iterator[Line]:
@@ -223,16 +269,15 @@ class _Inspector:
         if len(device.occupants) > MOST:
             yield flow.text(f"{len(device.occupants)} processes", MUTED)
 
-    def _live(self, histories: Sequence[DeviceHistory]) -> Iterator[Line]:
-        flow, observation, seen, is_gpu = self.flow, self.observation, self.seen, self.device.kind == GPU
+    def _live(self) -> Iterator[Line]:
+        """What is known of a node, or why nothing is known."""
+        flow, observation, seen = self.flow, self.observation, self.seen
         if observation is None:
             return
         if seen is None:
             yield from flow.lines([flow.text("the node was not seen", WARNING)])
-            return
-        if is_gpu:
-            yield from device_lines(flow, observation, seen, self.sample, histories)
-        yield from node_lines(flow, observation, seen, labelled=not is_gpu)
+        else:
+            yield from node_lines(flow, observation, seen, labelled=True)
 
 
 def _fitted(flow: Flow, found: Inspection, rows: int) -> Inspection:
@@ -245,28 +290,23 @@ def _fitted(flow: Flow, found: Inspection, rows: int) -> Inspection:
     return Inspection([*found.lines[: rows - 1], more], targets, found.title)
 
 
-def problem_lines(
-    plan: Plan, problem: Problem, width: int, *, ascii: bool = False, measure: CellWidth = cell_width
-) -> list[Line]:
-    """All that is known of a problem: where a line of the text shows its beginning only."""
-    flow = Flow(Pen(plan, ascii, measure), max(1, width))
-    style = ERROR if problem.severity == "error" else WARNING
-    lines = flow.sentence(f"{problem.severity}[{problem.rule}]: {plain(problem.message)}", style)
-    return [*lines, *flow.sentence(f"hint: {plain(problem.hint)}", MUTED)] if problem.hint else lines
-
-
 def environment_lines(
-    plan: Plan, component: str, rank: int, width: int, *, ascii: bool = False, measure: CellWidth = cell_width
+    plan: Plan,
+    ranks: Iterable[tuple[str, int]],
+    width: int,
+    *,
+    ascii: bool = False,
+    measure: CellWidth = cell_width,
 ) -> list[Line]:
-    """The variables that a rank is given, one per line; none for a rank that does not exist."""
-    if component not in plan.components or not 0 <= rank < plan.components[component].world_size:
-        return []
+    """The variables that ranks are given, a column for each; none for a rank that does not exist."""
     flow = Flow(Pen(plan, ascii, measure), max(1, width))
-    return [
-        line
-        for name, value in rank_environment(plan, component, rank).items()
-        for line in flow.lines([(*flow.text(name, MUTED), Run("=", FAINT), *flow.text(value))])
+    there = [
+        (name, rank) for name, rank in ranks if name in plan.components and 0 <= rank < plan.components[name].world_size
     ]
+    given = [rank_environment(plan, name, rank) for name, rank in there]
+    heads = [(*flow.pen.label(name, rank), *flow.text(f"  {name} {rank}", MUTED)) for name, rank in there]
+    names = dict.fromkeys(name for one in given for name in one)
+    return flow.fields(heads, {name: [one.get(name, "") for one in given] for name in names})
 
 
 def _device(plan: Plan, place: Place) -> Device | None:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from placetui.grid.inspector.flow import Flow
-from placetui.grid.inspector.readings import sign_before, state_piece
-from placetui.grid.look.style import FAINT, MUTED, TEXT, Line, Run
+from placetui.grid.look.style import Line, Run
 from placetui.grid.overlay import URGENCY
 from placetui.grid.pen import STATE_STYLES
-from placetui.observe.model import Observation
+from placetui.observe.events import Event
+from placetui.observe.model import Observation, RankState
 from placetui.placement.plan import Component, Occupant, Plan
 from placetui.placement.problems import Path
-from placetui.placement.wording import count, kind_name, share_figure
+from placetui.placement.wording import age, kind_name, share_figure
 
 Locate: TypeAlias = Callable[[Path], tuple[int, int] | None]
 """Line and column of a value of the file, counted from 1."""
@@ -55,66 +55,34 @@ class Describer:
     flow: Flow
     locate: Locate
     observation: Observation | None = None
+    events: Sequence[Event] = ()
+    """What happened lately, oldest first: it says when a rank died."""
+
+    def died(self, state: RankState) -> str:
+        """How long a rank is dead, as `14 s`; empty if it lives, or if nobody saw it die."""
+        if state.state != "dead" or self.observation is None:
+            return ""
+        about = ("rank_died", state.component, state.rank)
+        times = (one.time for one in reversed(self.events) if (one.kind, one.component, one.rank) == about)
+        return age(next(times, 0.0), self.observation.time)
 
     def head(self, group: OccupantGroup) -> Line:
-        """`A actor rank 2  .80`."""
-        pen = self.flow.pen
-        name = group.component.name
-        runs = [
-            Run(f"{pen.marks[name].letter} ", pen.letter_style(name)),
-            Run(f"{pen.clean(name)} ", pen.style("component", name)),
-        ]
-        if len(group.ranks) == 1:
-            runs.append(Run(f"rank {group.ranks[0]}", TEXT))
-        else:
-            runs.append(Run(f"ranks {pen.ranks(group.ranks)} {pen.glyphs.times}{len(group.ranks)}", TEXT))
-        if group.share is not None:
-            each = " each" if len(group.ranks) > 1 else ""
-            runs.append(Run(f"  {share_figure(group.share)}{each}", MUTED))
-        return tuple(runs)
+        """`A actor 2`."""
+        pen, name = self.flow.pen, group.component.name
+        letter = Run(f"{pen.marks[name].letter} ", pen.letter_style(name))
+        times = f" {pen.glyphs.times}{len(group.ranks)}" if len(group.ranks) > 1 else ""
+        return (letter, Run(f"{pen.clean(name)} {pen.ranks(group.ranks)}{times}", pen.style("component", name)))
 
-    def lines(self, group: OccupantGroup, indent: int) -> Iterator[Line]:
-        """All about a group; `indent` is where the columns after the head begin."""
-        flow = self.flow
-        head = self.head(group)
-        width = flow.measure(head)
-        wide = flow.width >= 2 * indent
-        gap = indent - width if wide and indent > width else 2
-        hanging = indent if wide else 2
-        pieces = [self.rule(group), *self.state(group), *self.fields(group)]
-        yield from flow.lines(pieces, head=(*head, Run(" " * gap, TEXT)), indent=hanging)
-        for reason in group.component.reasons:
-            yield from flow.sentence(reason, MUTED, hanging)
-
-    def state(self, group: OccupantGroup) -> Iterator[Line]:
-        """The state of the rank, or how many ranks are in which."""
+    def states(self, group: OccupantGroup) -> Iterator[Line]:
+        """How many ranks are in which state."""
         if self.observation is None:
             return
-        found = [self.observation.rank(group.component.name, rank) for rank in group.ranks]
-        known = [state for state in found if state is not None]
-        if len(group.ranks) == 1:
-            yield from (state_piece(self.flow, state) for state in known)
-            return
-        tally = Counter(state.state for state in known)
+        known = (self.observation.rank(group.component.name, rank) for rank in group.ranks)
+        tally = Counter(state.state for state in known if state is not None)
         for state in URGENCY:
             if state != "stale" and tally[state]:
-                yield (Run(f"{sign_before(self.flow, state)}{tally[state]} {state}", STATE_STYLES[state]),)
-
-    def rule(self, group: OccupantGroup) -> Line:
-        """`← actor: 0-15  line 6`, with the part of the rule that counts for the rank."""
-        pen = self.flow.pen
-        component = group.component
-        rule = component.rule
-        keys = pen.clean(",".join(rule.keys) or component.name)
-        style = pen.style("component", component.name)
-        runs = [Run("<- " if pen.ascii else "← ", FAINT), Run(f"{keys}: {pen.clean(rule.text)}", style)]
-        part = self._segment(group)
-        if part:
-            runs.append(Run(f" part {pen.clean(part)}", MUTED))
-        place = self.locate(rule.path)
-        if place is not None:
-            runs.append(Run(f"  line {place[0]}", MUTED))
-        return tuple(runs)
+                sign = "" if state == "alive" else f"{self.flow.pen.glyphs.states[state]} "
+                yield (Run(f"{sign}{tally[state]} {state}", STATE_STYLES[state]),)
 
     def _segment(self, group: OccupantGroup) -> str:
         rule = group.component.rule
@@ -124,43 +92,41 @@ class Describer:
         parts = [segment for segment in rule.segments if group.ranks[0] in segment.processes]
         return rule.text[slice(*parts[0].span)].strip() if parts else ""
 
-    def fields(self, group: OccupantGroup) -> Iterator[Line]:
-        """What the placement says, in words."""
+    def fields(self, group: OccupantGroup) -> Iterator[tuple[str, str]]:
+        """What the placement says: names and values."""
+        component, rank = group.component, group.ranks[0]
         if len(group.ranks) > 1:
             if group.share is not None:
-                yield self.flow.text(f"{share_figure(group.share * len(group.ranks))} together", MUTED)
-            yield self.flow.text(f"of {count(group.component.world_size, 'rank')}", MUTED)
+                yield "together", share_figure(group.share * len(group.ranks))
+            yield "ranks in all", str(component.world_size)
             return
-        for text in self._fields(group.component, group.ranks[0]):
-            yield self.flow.text(text, MUTED)
-
-    def _fields(self, component: Component, rank: int) -> Iterator[str]:
         placement = component.placements[rank]
-        kind = self.plan.kind_of(placement)
-        owned = placement.devices
+        kind, owned = self.plan.kind_of(placement), placement.devices
         if component.engines:
             engine = component.engines[rank]
-            group = f" of {engine.group}" if engine.group else ""
-            yield f"engine {engine.engine}{group}" + (
-                f" part {engine.part} of {engine.parts}" if engine.parts > 1 else ""
-            )
-        if owned:
-            yield f"{kind_name(kind)}{'s' if len(owned) > 1 else ''} {self.numbers(owned)}"
-        else:
-            yield "on the node"
+            of = f" of {engine.group}" if engine.group else ""
+            yield "engine", f"{engine.engine}{of}"
+            if engine.parts > 1:
+                yield "engine part", f"{engine.part} of {engine.parts}"
+        yield (
+            "place",
+            f"{kind_name(kind)}{'s' if len(owned) > 1 else ''} {self.numbers(owned)}" if owned else "the node",
+        )
         if not placement.fixed:
-            yield f"{'GPU' if placement.node_fixed else 'node'} not fixed before launch"
-        yield f"rank {rank} of {component.world_size}"
-        yield f"local rank {placement.local_rank} of {placement.local_world_size}"
-        yield f"node rank {placement.placement_node_rank}"
-        yield f"cluster node {placement.cluster_node_rank}"
+            yield "not fixed", f"{'GPU' if placement.node_fixed else 'node'} before launch"
+        yield "rank", f"{rank} of {component.world_size}"
+        yield "local rank", f"{placement.local_rank} of {placement.local_world_size}"
+        yield "node rank", str(placement.placement_node_rank)
+        yield "cluster node", str(placement.cluster_node_rank)
         if placement.local_accelerator_rank >= 0:
-            yield f"first accelerator {placement.local_accelerator_rank}"
-        visible = placement.visible
-        yield f"visible {self.numbers(visible)}" if visible else "visible none"
-        yield "isolated" if placement.isolate_accelerator else "not isolated"
-        yield f"group {placement.node_group_label}"
-        yield placement.accelerator_type
+            yield "first accelerator", str(placement.local_accelerator_rank)
+        yield "visible", self.numbers(placement.visible) if placement.visible else "none"
+        yield "isolated", "yes" if placement.isolate_accelerator else "no"
+        yield "node group", placement.node_group_label
+        yield "accelerator", placement.accelerator_type
+        part = self._segment(group)
+        if part:
+            yield "part of the rule", part
 
     def numbers(self, items: Sequence[int | str]) -> str:
         """`2,3`, `0–7`, `0,2,4`; anything that is no number as it is."""

@@ -6,18 +6,10 @@ import time
 from collections.abc import Iterator, Sequence
 
 from placetui.grid.inspector.flow import Flow
-from placetui.grid.look.style import ERROR, FAINT, MUTED, NAME, TEXT, TRACK, WARNING, Line, Run
-from placetui.grid.look.text import sparkline
-from placetui.grid.pen import STATE_STYLES
+from placetui.grid.look.style import FAINT, MUTED, NAME, TEXT, WARNING, Line, Run
 from placetui.observe.history import DeviceHistory, Metric
-from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample, RankState, State
-from placetui.placement.wording import GIB, age, count, duration, gib, share_figure
-
-BAR = 16
-"""Columns of the memory bar."""
-
-SPARKLINE = 30
-"""Most columns of one sparkline."""
+from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation
+from placetui.placement.wording import GIB, age, duration, gib, share_figure
 
 MOST_PROCESSES = 8
 
@@ -45,47 +37,15 @@ _SOURCES = {"simulated": "simulated", "replay": "recorded"}
 _CURVES: dict[Metric, str] = {"memory": "memory", "utilization": "load"}
 
 
-def sign_before(flow: Flow, state: State) -> str:
-    """The sign of a state; none of ranks that are alive, whose dot is also what separates pieces."""
-    return "" if state == "alive" else f"{flow.pen.glyphs.states[state]} "
-
-
-def state_piece(flow: Flow, state: RankState) -> Line:
-    """`alive pid 20004`, `✗ dead after 2 restarts: killed by signal 9`."""
-    style = STATE_STYLES[state.state]
-    text = f"{sign_before(flow, state.state)}{state.state}"
-    restarts = f" after {count(state.restarts, 'restart')}" if state.restarts else ""
-    pid = f" pid {state.pid}" if state.pid is not None else ""
-    reason = f": {flow.pen.clean(state.reason)}" if state.reason else ""
-    return (Run(text, style), Run(f"{restarts}{pid}{reason}", MUTED))
-
-
-def device_lines(
-    flow: Flow,
-    observation: Observation,
-    node: NodeSample,
-    device: DeviceSample | None,
-    histories: Sequence[DeviceHistory],
-) -> Iterator[Line]:
-    """Memory and load of a GPU, and how they were, in a line for each history."""
-    if device is None:
-        yield from _not_seen(flow, observation)
-        return
-    pieces = [*_figures(flow, device), *where_from(flow, observation)]
-    yield from _labelled(flow, "memory ", pieces, _bar(flow, device))
-    for history in histories:
-        yield from _curves(flow, history, node.rank, device.index)
-
-
 def gpu_lines(
     flow: Flow,
     observation: Observation,
     node: NodeSample,
     device: DeviceSample | None,
-    history: DeviceHistory | None,
+    histories: Sequence[DeviceHistory],
     room: int | None,
 ) -> Iterator[Line]:
-    """Memory and load side by side as meters with their figures, and below each how it was.
+    """Memory and load side by side as meters with their figures, and below each how it was, history by history.
 
     The graphs are as high as there is room for, and have an axis where they are higher than a line.
     """
@@ -101,8 +61,8 @@ def gpu_lines(
     yield (*_half(flow, *halves[0], width), Run(" " * GAP, TEXT), *_half(flow, *halves[1], width))
     # A higher graph needs a line for its axis, and one below for an error or a blank.
     lines = 1 if room is None else min(TALLEST, room - 4)
-    if history is not None and (room is None or room > 1):
-        yield from _graphs(flow, history, node.rank, device.index, width, max(1, lines))
+    for history in histories if room is None or room > 1 else ():
+        yield from _graphs(flow, history, node.rank, device, width, max(1, lines))
     if device.error:
         yield from flow.lines([flow.text(device.error, WARNING)])
 
@@ -144,10 +104,15 @@ def _half(flow: Flow, label: str, percent: float | None, figures: Sequence[Run],
     return (*line, Run(" " * max(0, width - flow.measure(line)), TEXT))
 
 
-def _graphs(flow: Flow, history: DeviceHistory, node: int, device: int, width: int, lines: int) -> Iterator[Line]:
-    """Both curves, the newest at the right; higher ones with an axis below."""
+def _graphs(
+    flow: Flow, history: DeviceHistory, node: int, device: DeviceSample, width: int, lines: int
+) -> Iterator[Line]:
+    """Both curves, the newest at the right; higher ones with an axis below. None of a GPU that was never measured."""
     room = min(METER if lines == 1 else 2 * METER, width - LABEL - (FIGURES if lines == 1 else 0), history.length // 2)
-    values = [history.series(node, device, metric, last=2 * room) for metric in _CURVES]
+    values = [history.series(node, device.index, metric, last=2 * room) for metric in _CURVES]
+    now = device.memory_used, device.utilization
+    if all(value is None for series in (now, *values) for value in series):
+        return
     span = duration(history.length * history.period)
     if lines > 1 and width - LABEL >= 1.5 * room:  # a column for each value
         room = min(width - LABEL, history.length)
@@ -162,6 +127,21 @@ def _graphs(flow: Flow, history: DeviceHistory, node: int, device: int, width: i
         axis = f"{span} ago".ljust(room - 3) + "now"
         blank = Run(" " * (width - LABEL - room + GAP), TEXT)
         yield (Run(" " * LABEL + axis, FAINT), blank, Run(" " * LABEL + axis, FAINT))
+
+
+def short_graphs(flow: Flow, history: DeviceHistory, node: int, device: DeviceSample) -> list[Line]:
+    """Memory and load of the last minute, in one line if there is room for both."""
+    width = (flow.width - GAP) // 2
+    room = min(METER, width - LABEL - FIGURES, history.length // 2)
+    if width < NARROW:
+        return []
+    line: list[Run] = []
+    for metric, (label, _, figures) in zip(_CURVES, (_memory_half(device), _load_half(flow, device)), strict=True):
+        graph = flow.pen.history(history.series(node, device.index, metric, last=2 * room), room)[0]
+        if line:
+            line.append(Run(" " * (width + GAP - flow.measure(tuple(line))), TEXT))
+        line += flow.cut(((Run(label.ljust(LABEL), MUTED), *graph, Run(" ", TEXT), *figures),))
+    return [flow.cut((tuple(line),))]
 
 
 def node_lines(flow: Flow, observation: Observation, node: NodeSample, *, labelled: bool) -> Iterator[Line]:
@@ -193,57 +173,6 @@ def where_from(flow: Flow, observation: Observation) -> list[Line]:
     """`simulated`, where it is not the cluster as it is now."""
     word = _SOURCES.get(observation.source)
     return [flow.text(word, WARNING)] if word else []
-
-
-def _bar(flow: Flow, device: DeviceSample) -> Line:
-    percent = device.memory_percent
-    if percent is None or flow.width < 3 * BAR:
-        return ()
-    used = round(min(100.0, max(0.0, percent)) * BAR / 100)
-    glyphs = flow.pen.glyphs
-    return (Run(glyphs.bar * used, TEXT), Run(glyphs.rest * (BAR - used), TRACK), Run(" ", TEXT))
-
-
-def _figures(flow: Flow, device: DeviceSample) -> Iterator[Line]:
-    if device.memory_used is None:
-        yield flow.text("not known", MUTED)
-    else:
-        percent = device.memory_percent
-        of = f" of {device.memory_total / GIB:.1f}" if device.memory_total else ""
-        part = f" {percent:.0f}%" if percent is not None else ""
-        yield flow.text(f"{device.memory_used / GIB:.1f}{of} GiB{part}")
-    if device.utilization is not None:
-        yield flow.text(f"load {device.utilization}%")
-    if device.temperature is not None:
-        yield (Run(f"{device.temperature} {'C' if flow.pen.ascii else '°C'}", MUTED),)
-    if device.power is not None:
-        yield flow.text(f"{device.power} W", MUTED)
-    if device.error:
-        yield flow.text(device.error, WARNING)
-
-
-def _curves(flow: Flow, history: DeviceHistory, node: int, device: int) -> list[Line]:
-    span = history.length * history.period
-    label = {60.0: "minute ", 3600.0: "hour   "}.get(span, f"{duration(span)} ".ljust(7))
-    # Two curves with their names and a separator in one line, where that fits.
-    room = max(8, min(SPARKLINE, (flow.width - len(label) - 20) // 2))
-    pieces: list[Line] = []
-    for metric, name in _CURVES.items():
-        values = history.series(node, device, metric)
-        if any(value is not None for value in values):
-            pieces.append((Run(sparkline(values, room, ascii=flow.pen.ascii), TEXT), Run(f" {name}", MUTED)))
-    return _labelled(flow, label, pieces)
-
-
-def process_lines(flow: Flow, processes: tuple[ProcessSample, ...]) -> list[Line]:
-    """Who holds memory on a GPU, most first."""
-    by_memory = sorted(processes, key=lambda process: -(process.memory or 0))
-    pieces = [_process(flow, process) for process in by_memory[:MOST_PROCESSES]]
-    if len(by_memory) > MOST_PROCESSES:
-        rest = by_memory[MOST_PROCESSES:]
-        held = sum(process.memory or 0 for process in rest)
-        pieces.append(flow.text(f"and {len(rest)} more with {gib(held)}", MUTED))
-    return _labelled(flow, "used   ", pieces)
 
 
 def claim_lines(flow: Flow, device: DeviceSample) -> list[Line]:
@@ -286,23 +215,3 @@ def _claimant(flow: Flow, claim: Claim) -> Line:
         return flow.pen.label(claim.component, claim.rank)
     job = f" of job {claim.job}" if claim.job else ""
     return flow.text(f"{claim.actor}{job}")
-
-
-def _process(flow: Flow, process: ProcessSample) -> Line:
-    """`A2 48.1 GiB pid 20004`, `Trainer of job x 3.0 GiB pid 7`, `outside Ray 1.2 GiB pid 99`; tasks by their name."""
-    held = f" {gib(process.memory)}" if process.memory is not None else " memory not known"
-    pid = f" pid {process.pid}"
-    marks = flow.pen.marks
-    if process.kind == "rank" and process.component in marks and process.rank is not None:
-        letter, rank = flow.pen.label(process.component, process.rank)
-        return (letter, Run(f"{rank.text}{held}", TEXT), Run(pid, MUTED))
-    if process.kind == "gone":
-        return (Run("gone, memory still in use", ERROR), Run(held, TEXT), Run(pid, MUTED))
-    if process.kind == "foreign" and not process.actor:
-        return (Run("outside Ray", WARNING), Run(held, TEXT), Run(pid, MUTED))
-    name = process.actor or process.component or "a Ray actor"
-    if process.rank is not None:
-        name += f" rank {process.rank}"
-    job = f" of job {process.job}" if process.job else ""
-    style = WARNING if process.kind == "foreign" else TEXT
-    return (*flow.text(f"{name}{job}", style), Run(held, TEXT), Run(pid, MUTED))

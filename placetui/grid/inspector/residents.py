@@ -20,19 +20,21 @@ from placetui.grid.look.style import (
     Run,
     Style,
 )
-from placetui.grid.pen import STATE_STYLES
 from placetui.observe.model import DeviceSample, ProcessSample, RankState
 from placetui.placement.problems import Path
 from placetui.placement.wording import GIB, count, duration, share_figure
 
-METER = 14
+LEAST_METER, METER, WIDEST_METER = 4, 14, 40
 """Columns of what a rank holds of the memory, where there is room."""
 
-WIDEST_NAME, WIDEST_RULE, LEAST_RULE = 30, 48, 16
-DROPPED = ("line", "visible", "up", "local", "share", "pid", "GPUs", "rule", "memory", "state")
+WIDEST_NAME, WIDEST_RULE, RULE, LEAST_RULE = 30, 48, 24, 16
+WIDE = 130
+"""Columns from which on a rank that runs also says which devices it sees."""
+
+DROPPED = ("visible", "local", "share", "pid", "GPUs", "rule", "memory", "state")
 """Columns that go where there is little room, the first one first."""
 
-RIGHT = ("line",)
+RIGHT = ("line", "up")
 """Columns of figures, which end at the same place."""
 
 
@@ -51,6 +53,12 @@ class _Row:
     """By the title of a column."""
 
     ground: Ground | None = None
+    part: float = 0.0
+    """Of the memory of the GPU, 0 to 1."""
+
+    hue: Style = MUTED
+    """Of the meter."""
+
     below: Run | None = None
     path: Path | None = None
 
@@ -63,10 +71,12 @@ def resident_table(
     header: bool = True,
     others: bool = True,
 ) -> list[TableLine]:
-    """A header, then a row for each rank, or for each component where there are many; then unknown processes."""
+    """A header, then a row for each rank, or for each component where there are many; then all other processes."""
     table = _ResidentTable(describer, sample)
-    foreign = sorted((one for one in table.processes if one.kind != "rank"), key=lambda one: -(one.memory or 0))
-    rows = [*map(table.rank, groups), *(map(table.foreign_process, foreign) if others else ())]
+    ours = {(group.component.name, rank) for group in groups for rank in group.ranks}
+    rest = [one for one in table.processes if one.kind != "rank" or (one.component, one.rank) not in ours]
+    rest.sort(key=lambda one: -(one.memory or 0))
+    rows = [*map(table.rank, groups), *(map(table.other_process, rest) if others else ())]
     return table.lines(rows, header) if rows else []
 
 
@@ -79,44 +89,33 @@ class _ResidentTable:
         self.pen = describer.flow.pen
         self.total = sample.memory_total if sample else None
         self.processes = sample.processes if sample else ()
-        width = self.flow.width
-        self.meter = METER if width >= 90 else METER // 2 if width >= 60 else 0
 
     def lines(self, rows: Sequence[_Row], header: bool) -> list[TableLine]:
         flow = self.flow
         titles = [title for title in rows[0].cells if any(row.cells.get(title) for row in rows)]
-        widths = {
-            title: max(
-                0 if title == "memory" else len(title), *(flow.measure(row.cells.get(title, ())) for row in rows)
-            )
-            for title in titles
-        }
+        widths = {title: max(len(title), *(flow.measure(row.cells.get(title, ())) for row in rows)) for title in titles}
         chip = max(len(row.chip.text) for row in rows)
-        rule, widths["rule"] = widths.get("rule", 0), min(LEAST_RULE, widths.get("rule", 0))
-        for dropped in DROPPED:
-            if chip + sum(widths[title] + 2 for title in titles) <= flow.width or len(titles) == 1:
-                break
-            titles = [title for title in titles if title != dropped]
-        if "rule" in titles:
-            left = flow.width - chip - sum(widths[title] + 2 for title in titles)
-            widths["rule"] = min(rule, widths["rule"] + max(0, left))
-            for row in rows:
-                cell = row.cells.get("rule", ())
-                row.cells["rule"] = tuple(Run(self.pen.cut(run.text, widths["rule"]), run.style) for run in cell)
+        titles, meter = self._fit(titles, widths, chip)
         titled = LineBuilder()
         places: dict[str, int] = {}
         """Where the cells of a column begin; where those end that are aligned to the right."""
         x = chip + 1
         for title in titles:
-            places[title] = x + (widths[title] if title in RIGHT else 0)
+            room = widths[title] + (meter + 1 if title == "memory" and meter else 0)
+            places[title] = x + (room if title in RIGHT else 0)
             titled.put(places[title] - (len(title) if title in RIGHT else 0), title, FAINT)
-            x += widths[title] + 2
+            x += room + 2
         found = [TableLine(flow.cut((titled.finish(0),)))] if header else []
         for row in rows:
             line = LineBuilder()
             line.add(*row.chip)
             for title, place in places.items():
                 runs = row.cells.get(title, ())
+                if title == "rule":
+                    runs = tuple(Run(self.pen.cut(run.text, widths["rule"]), run.style) for run in runs)
+                elif title == "memory" and runs:
+                    blank = Run(" " * (widths["memory"] - flow.measure(runs) + bool(meter)), TEXT)
+                    runs = (*(self.pen.thin(row.part, meter, row.hue) if meter else ()), blank, *runs)
                 at = place - (flow.measure(runs) if title in RIGHT else 0)
                 self._add(line, (Run(" " * (at - line.column), TEXT), *runs), row.ground)
             found.append(self._finished(line, row))
@@ -126,6 +125,35 @@ class _ResidentTable:
                 self._add(line, (Run(corner, row.below.style), row.below), row.ground)
                 found.append(self._finished(line, row))
         return found
+
+    def _fit(self, titles: list[str], widths: dict[str, int], chip: int) -> tuple[list[str], int]:
+        """The columns that there is room for, and the width of a meter; long rules are cut before columns go."""
+        meter, rule = METER if "memory" in titles else 0, widths.get("rule", 0)
+
+        def left() -> int:
+            return self.flow.width - chip - sum(widths[title] + 2 for title in titles) - (meter + 1 if meter else 0) + 1
+
+        if left() < 0 and rule:
+            widths["rule"] = min(rule, RULE)
+        if left() < 0 and meter:
+            meter = max(LEAST_METER, meter + left())
+        for dropped in ("up", "line"):
+            titles = [title for title in titles if title != dropped or left() >= 0]
+        if left() < 0 and rule:
+            widths["rule"] = min(rule, LEAST_RULE)
+        if left() < 0:
+            meter = 0
+        for dropped in DROPPED:
+            if left() >= 0 or len(titles) == 1:
+                break
+            titles = [title for title in titles if title != dropped]
+        if "rule" in titles:
+            widths["rule"] += max(0, min(rule - widths["rule"], left()))
+        if meter:
+            meter += max(0, min(WIDEST_METER - meter, left() // 2))
+        if "rule" in titles:  # what stands behind it ends at the edge
+            widths["rule"] += max(0, left())
+        return titles, meter if "memory" in titles else 0
 
     def _add(self, line: LineBuilder, runs: Line, ground: Ground | None) -> None:
         for run in runs:
@@ -147,20 +175,27 @@ class _ResidentTable:
             "rank": (Run(f"{pen.clean(name)} {pen.ranks(group.ranks)}{times}{unfixed}", NAME if wrong else TEXT),),
             "share": (Run("" if group.share is None else share_figure(group.share), MUTED),),
         }
+        held = None
         if observation is None:
             cells |= self._planned(group)
         else:
+            held = self._memory_of(group)
             cells["state"] = self._state(group, state)
-            cells["memory"] = self._memory(group)
+            cells["memory"] = self._held(held)
             cells["pid"] = (Run(str(state.pid), Style("muted", strike=wrong)),) if state and state.pid else ()
-            if state is not None and state.since is not None:
+            cells["up"] = ()
+            if state is not None and state.since is not None and not wrong:
                 cells["up"] = (Run(duration(max(0.0, observation.time - state.since)), MUTED),)
+            if self.flow.width >= WIDE:
+                cells |= self._planned(group)
         text = f"{pen.clean(','.join(rule.keys) or name)}: {pen.clean(rule.text)}"
         cells["rule"] = (Run(pen.cut(text, WIDEST_RULE), BODY),)
         place = describer.locate(rule.path)
         cells["line"] = (Run(str(place[0]), MUTED),) if place else ()
         ground: Ground | None = "error" if wrong else "warning" if state and state.state == "restarting" else None
-        return _Row(pen.chip(name), cells, ground, self._reason(state), rule.path)
+        part = held / self.total if held and self.total else 0.0
+        style = pen.style("component", name)
+        return _Row(pen.chip(name), cells, ground, part, style, self._reason(state), rule.path)
 
     def _planned(self, group: OccupantGroup) -> dict[str, Line]:
         if len(group.ranks) > 1:
@@ -175,24 +210,22 @@ class _ResidentTable:
     def _state(self, group: OccupantGroup, state: RankState | None) -> Line:
         """`· alive`, `✗ dead`; of many how many are in which."""
         if len(group.ranks) > 1:
-            pieces = self.describer.state(group)
+            pieces = self.describer.states(group)
             return tuple(run for piece in pieces for run in (Run(" ", TEXT), *piece))[1:]
         if state is None:
             return (Run("not seen", MUTED),)
-        return (Run(f"{self.pen.glyphs.states[state.state]} {state.state}", STATE_STYLES[state.state]),)
+        word, died = self.pen.state_word(state.state), self.describer.died(state)
+        return (Run(f"{word.text} {died}".rstrip(), word.style),)
 
-    def _memory(self, group: OccupantGroup) -> Line:
+    def _memory_of(self, group: OccupantGroup) -> int | None:
         name, ranks = group.component.name, set(group.ranks)
         ours = [one for one in self.processes if one.kind == "rank" and one.component == name and one.rank in ranks]
-        held = sum(one.memory or 0 for one in ours) if ours else None
-        return self._held(held, self.pen.style("component", name))
+        return sum(one.memory or 0 for one in ours) if ours else None
 
-    def _held(self, held: int | None, style: Style) -> Line:
-        """A thin meter and what it says."""
-        part = held / self.total if held and self.total else 0.0
-        bar = self.pen.thin(part, self.meter, style) if self.meter else ()
-        figure = "n/a" if held is None else f"{held / GIB:.1f}"
-        return (*bar, Run(figure.rjust(6), MUTED if held is None else TEXT), Run("" if held is None else "G", MUTED))
+    def _held(self, held: int | None) -> Line:
+        if held is None:
+            return (Run("n/a ", MUTED),)
+        return (Run(f"{held / GIB:.1f}", TEXT), Run("G", MUTED))
 
     def _reason(self, state: RankState | None) -> Run | None:
         if state is None or not (state.reason or state.restarts):
@@ -201,16 +234,22 @@ class _ResidentTable:
         words = filter(None, (self.pen.clean(state.reason or ""), restarts))
         return Run(self.pen.glyphs.dot.join(words), ERROR._replace(bold=False) if state.state == "dead" else MUTED)
 
-    def foreign_process(self, process: ProcessSample) -> _Row:
+    def other_process(self, process: ProcessSample) -> _Row:
         pen, foreign = self.pen, process.kind in ("foreign", "gone")
         name = process.actor or process.component or process.command or "unknown process"
+        if process.actor is None and process.component is not None and process.rank is not None:
+            name = f"{process.component} {process.rank}"
         style = WARNING if foreign else MUTED
         words = {"foreign": "not ours", "gone": "gone"}.get(process.kind, process.kind)
         job = f" of job {pen.clean(process.job)}" if process.job else ""
+        more = [f"user {process.user}"] if process.user else []
+        more += [process.command] if process.command and process.command != name else []
         cells: dict[str, Line] = {
             "rank": (Run(pen.cut(pen.clean(name), WIDEST_NAME) + job, TEXT),),
             "state": (Run(f"{pen.glyphs.states['stale']} {words}" if foreign else words, style),),
-            "memory": self._held(process.memory, style),
+            "memory": self._held(process.memory),
             "pid": (Run(str(process.pid), MUTED),),
+            "rule": (Run(pen.clean(pen.glyphs.dot.join(more)), MUTED),),
         }
-        return _Row(Run(" ? " if foreign else "   ", style), cells, "warning" if foreign else None)
+        part = process.memory / self.total if process.memory and self.total else 0.0
+        return _Row(Run(" ? " if foreign else "   ", style), cells, "warning" if foreign else None, part, style)

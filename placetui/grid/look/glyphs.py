@@ -77,6 +77,9 @@ class Glyphs:
     ends: str = "−"
     """A rank that goes away."""
 
+    done: str = "✓"
+    """All is well, or a step is done."""
+
     unfixed: str = "≈"
     """Before a rank whose place the framework chooses when it starts."""
 
@@ -117,6 +120,7 @@ ASCII = Glyphs(
     came="<",
     goes=">",
     ends="-",
+    done="+",
     unfixed="~",
     states=_by_state("o~.@x?"),
     squares=_by_state(".+#@x?"),

@@ -47,6 +47,14 @@ def _place(column: int, width: int) -> int:
     return round((column + 0.5) / width * (LEVELS - 1))
 
 
+def graded(glyphs: Glyphs, width: int, percent: float) -> list[Run]:
+    """`━━━╸───`: as `thin`, each column in the heat of its own place."""
+    full, half = divmod(round(min(100.0, max(0.0, percent)) / 50 * width), 2)
+    signs = glyphs.bar * full + glyphs.half * half
+    runs = [Run(sign, Style("heat", level=_place(column, width))) for column, sign in enumerate(signs)]
+    return [*runs, Run(glyphs.rest * (width - len(signs)), Style("track"))]
+
+
 def thin(glyphs: Glyphs, width: int, part: float, style: Style, rest: Style) -> list[Run]:
     """`━━━╸───`: a part of the whole, 0 to 1, in halves of a column."""
     halves = round(min(1.0, max(0.0, part)) * width * 2)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from placetui.grid.look.style import LEVELS, PAINTS, Role, Style
+from placetui.grid.look.style import LEVELS, PAINTS, SHADED, Role, Style
 
 READABLE = 4.5
 """Contrast of text that has to be read."""
@@ -20,6 +20,9 @@ SPANNING = 0.17
 MOVED = 0.35
 """How much of its hue is in the ground of a process that moves."""
 
+SHADE = 0.4
+"""How much is left of a colour that is shaded."""
+
 _BRIGHTER: dict[Role, Role] = {
     "body": "text",
     "muted": "body",
@@ -31,7 +34,7 @@ _BRIGHTER: dict[Role, Role] = {
 """On an error or warning ground each grey goes one step up."""
 
 
-_GROUNDS = {"warning": "warning_ground", "error": "error_ground", "alarm": "error_border"}
+_GROUNDS = {"warning": "warning_ground", "error": "error_ground"}
 """Grounds that are called otherwise than their colour."""
 
 
@@ -86,6 +89,8 @@ class Palette:
 
     def heat_at(self, level: int) -> str:
         """The colour of a step, 0 to `LEVELS` - 1, or of another paint."""
+        if level >= SHADED // 2:
+            return mix(self.ground, self.heat_at(level - SHADED), SHADE)
         if level < 0:
             return str(getattr(self, PAINTS[-1 - level]))
         if level >= LEVELS:
@@ -107,6 +112,8 @@ class Palette:
             return None
         if kind == "heat":
             return self.heat_at(style.under or 0)
+        if kind == "alarm":
+            return legible(mix(self.error_border, "#ff0000", 0.5), ("#ffffff",), READABLE)
         if kind in ("component", "moved"):
             hue = self.muted if style.hue is None else self.hue(style.hue)
             return mix(self.ground, hue, SPANNING if kind == "component" else MOVED)
@@ -116,9 +123,13 @@ class Palette:
         role, kind = style.role, style.ground
         if role == "heat":
             return self.heat_at(style.level or 0)
+        if kind == "alarm":
+            return "#ffffff"
         if role == "component":
             color = self.muted if style.hue is None else self.hue(style.hue)
             return color if ground is None else legible(color, (ground,), VISIBLE)
+        if kind == "ok" and ground is not None:
+            return legible(self.ground, (ground,), READABLE)
         if kind == "white" and role not in ("error", "warning"):
             return self.ground
         if kind in ("error", "warning", "moved", "component"):

@@ -26,7 +26,7 @@ Role: TypeAlias = Literal[
 """What a run means; a theme decides what it looks like."""
 
 Ground: TypeAlias = Literal[
-    "tile", "raised", "track", "warning", "error", "alarm", "component", "moved", "heat", "white"
+    "tile", "raised", "track", "warning", "error", "alarm", "component", "moved", "heat", "white", "ok"
 ]
 """What a run stands on; `component` and `moved` are tints of the hue of the run."""
 
@@ -124,8 +124,11 @@ def level_of(percent: float) -> int:
     return round(min(100.0, max(0.0, percent)) / 100 * (LEVELS - 1))
 
 
-PAINTS = ("ground", "track", "muted", "text")
+PAINTS = ("ground", "track", "muted", "text", "error_border")
 """Colours beside heat and hues that half a cell can have."""
+
+SHADED = 1000
+"""Added to the number of a colour: half of it is the ground of the page."""
 
 
 def paint(color: str | int) -> int:

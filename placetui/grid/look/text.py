@@ -1,4 +1,4 @@
-"""Text in columns: measured, cut, aligned, and percentages as a curve."""
+"""Text in columns: measured, cut and aligned."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from typing import Literal, TypeAlias
 
-from placetui.grid.look.glyphs import glyphs
 from placetui.placement.wording import clean
 
 CellWidth: TypeAlias = Callable[[str], int]
@@ -77,19 +76,3 @@ def table(rows: Sequence[Sequence[str]], *, right: Collection[int] = (), ascii: 
         return padding + cell if place in right else cell + padding
 
     return ["  ".join(aligned(place, cell) for place, cell in enumerate(row)).rstrip() for row in shown]
-
-
-def sparkline(values: Sequence[int | None], width: int, *, ascii: bool = False) -> str:
-    """A character for each percentage, the oldest first; with more values than columns the highest of each few.
-
-    What is not known is blank, so that it differs from zero.
-    """
-    ramp = glyphs(ascii).ramp
-    number = min(len(values), max(0, width))
-    steps = len(ramp) - 2
-    shown = []
-    for column in range(number):
-        few = values[column * len(values) // number : (column + 1) * len(values) // number]
-        known = [value for value in few if value is not None]
-        shown.append(ramp[1 + round(min(100, max(0, max(known))) * steps / 100)] if known else " ")
-    return "".join(shown)

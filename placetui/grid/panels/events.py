@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from time import localtime, strftime
+from typing import NamedTuple
 
-from placetui.grid.look.style import ERROR, FAINT, MUTED, OK, TEXT, WARNING, Run, Style
+from placetui.grid.look.style import ERROR, FAINT, MUTED, OK, TEXT, WARNING, Ground, Line, LineBuilder, Run, Style
 from placetui.grid.panels.entries import Entry, spread
 from placetui.grid.pen import Pen
 from placetui.observe.events import Event
+from placetui.observe.model import Observation
+from placetui.placement.plan import GPU
+from placetui.placement.wording import ranges
 
 CLOCK = 56
-"""Columns from which on the time of day is shown, and not how long ago it was."""
+"""Columns from which on the time of day is shown, and the event in columns."""
+
+WIDEST_WHO, WIDEST_PLACE = 16, 16
+RECENT = 60
+"""Seconds for which a problem is tinted that is about no rank."""
 
 _SIGNS: dict[str, tuple[str, Style]] = {
     "rank_died": ("dead", ERROR),
@@ -22,28 +30,113 @@ _SIGNS: dict[str, tuple[str, Style]] = {
 }
 
 
-def event_entries(pen: Pen, events: Iterable[Event], now: float, width: int) -> list[Entry]:
-    """A line for each event."""
-    return [_entry(pen, event, now, width) for event in events]
+class EventParts(NamedTuple):
+    """An event in pieces that stand in columns."""
+
+    time: Run
+    sign: Run
+    who: Line
+    place: str
+    what: str
+    style: Style
+    """Of what happened."""
+
+    ground: Ground | None
 
 
-def _entry(pen: Pen, event: Event, now: float, width: int) -> Entry:
+def event_parts(pen: Pen, event: Event, seen: Observation | None) -> EventParts:
+    """What an event says, and whether it still holds."""
     sign, style = _sign(pen, event)
-    when = strftime("%H:%M:%S", localtime(event.time)) if width >= CLOCK else f"{_ago(now - event.time):>5}"
-    words = TEXT if event.is_problem or event.kind in ("rank_back", "job_ready") else MUTED
-    ground = None
-    if width >= CLOCK and event.is_problem and now - event.time < 60:
-        ground = "error" if style is ERROR else "warning"
-    head = [Run(f"{when} ", FAINT), Run(f"{sign} ", style)]
-    told = pen.clean(event.message)
-    if width < CLOCK:
-        told = _brief(pen, event, told, width - sum(pen.measure(run.text) for run in head))
+    device = None if event.device is None else f"gpu{event.device}"
+    place = "" if event.node is None else pen.clean(pen.node_name(event.node))
+    subject, what = place, event.message
+    if event.component is not None and event.rank is not None:
+        subject = f"{event.component} {event.rank}"
+        device = device or _planned_device(pen, event)
+    elif event.component is not None:
+        subject = event.component
+    elif event.kind.startswith("job"):
+        subject, _, what = what.replace(" started", ": started").replace(" ended", ": ended").partition(": ")
+    elif device is not None:
+        subject = device
+    where = f"{place}/{device}" if place and device else place
+    for name in (f"{event.component}:{event.rank}", subject, where):
+        if name and what.startswith(name):
+            what = what.removeprefix(name).lstrip(": ")
+    mark = pen.marks.get(event.component or "")
+    letter = () if mark is None else (Run(f"{mark.letter} ", pen.letter_style(event.component or "")),)
+    loud = event.is_problem or style is OK
+    return EventParts(
+        Run(strftime("%H:%M:%S", localtime(event.time)), FAINT),
+        Run(sign, style),
+        (*letter, Run(pen.clean(subject), TEXT if loud else MUTED)),
+        "" if where == subject else where,
+        pen.clean(what),
+        TEXT if loud else MUTED,
+        _ground(event, style, seen),
+    )
+
+
+def _planned_device(pen: Pen, event: Event) -> str | None:
+    """The GPU of a rank that is on its planned node."""
+    component = pen.plan.components.get(event.component or "")
+    if component is None or event.rank is None or event.rank >= len(component.placements):
+        return None
+    planned = component.placements[event.rank]
+    here = planned.cluster_node_rank == event.node and planned.devices and pen.plan.kind_of(planned) == GPU
+    return f"gpu{ranges(planned.devices)}" if here else None
+
+
+def _ground(event: Event, style: Style, seen: Observation | None) -> Ground | None:
+    """Of problems that still hold; of those that are about no rank, the recent ones."""
+    if not event.is_problem or seen is None:
+        return None
+    if event.kind in ("rank_died", "rank_restarting") and event.component is not None and event.rank is not None:
+        state = seen.rank(event.component, event.rank)
+        if state is None or state.state != ("dead" if event.kind == "rank_died" else "restarting"):
+            return None
+    elif seen.time - event.time >= RECENT:
+        return None
+    return "error" if style is ERROR else "warning"
+
+
+def event_entries(pen: Pen, events: Iterable[Event], seen: Observation | None, width: int) -> list[Entry]:
+    """A line for each event: in columns where there is room."""
+    shown = list(events)
+    parts = [event_parts(pen, event, seen) for event in shown]
+    if width >= CLOCK:
+        who = min(WIDEST_WHO, max((sum(pen.measure(run.text) for run in one.who) for one in parts), default=0))
+        place = min(WIDEST_PLACE, max((pen.measure(one.place) for one in parts), default=0))
+        return [Entry((_columns(pen, one, who, place, width),), event) for event, one in zip(shown, parts, strict=True)]
+    now = seen.time if seen else max((event.time for event in shown), default=0.0)
+    return [Entry((_brief_line(pen, event, one, now, width),), event) for event, one in zip(shown, parts, strict=True)]
+
+
+def _columns(pen: Pen, parts: EventParts, who: int, place: int, width: int) -> Line:
+    line = LineBuilder()
+    x = 0
+    cells: tuple[tuple[Line, int], ...] = (
+        ((parts.time,), 9),
+        ((parts.sign,), 2),
+        (parts.who, who + 2),
+        ((Run(parts.place, MUTED),), place + 2 if place else 0),
+        ((Run(parts.what, parts.style),), max(0, width - 13 - who - (place + 2 if place else 0))),
+    )
+    for runs, room in cells:
+        line.put(x, "")
+        pen.write(line, runs, max(0, room - (x + room < width)))
+        x += room
+    return tuple(Run(text, pen.on(style, parts.ground)) for text, style in line.finish(width))
+
+
+def _brief_line(pen: Pen, event: Event, parts: EventParts, now: float, width: int) -> Line:
+    head = [Run(f"{_ago(now - event.time):>5} ", FAINT), parts.sign, Run(" ", TEXT)]
+    told = _brief(pen, event, pen.clean(event.message), width - sum(pen.measure(run.text) for run in head))
     letter = pen.marks[event.component].letter if event.component in pen.marks else ""
     if letter and told.startswith(letter):  # of `A7 died`, the letter has its hue
         head.append(Run(letter, pen.letter_style(event.component or "")))
         told = told.removeprefix(letter)
-    runs = [*head, Run(told, words)]
-    return Entry((spread(pen, runs, [], width, ground),), event)  # type: ignore[arg-type]
+    return spread(pen, [*head, Run(told, parts.style)], [], width)
 
 
 def _brief(pen: Pen, event: Event, brief: str, room: int) -> str:

@@ -19,10 +19,16 @@ MOST_NOTICES = 50
 
 
 def problem_entries(
-    pen: Pen, problems: Sequence[Problem], notices: Sequence[Notice], width: int, *, lines: int = 4
+    pen: Pen,
+    problems: Sequence[Problem],
+    notices: Sequence[Notice],
+    width: int,
+    *,
+    chosen: Problem | None = None,
+    lines: int = 4,
 ) -> list[Entry]:
     """A tinted block for each; at the end what is fine."""
-    found = [Entry(tuple(_problem(pen, one, width, lines)), one) for one in problems]
+    found = [Entry(tuple(_problem(pen, one, width, lines, one == chosen)), one) for one in problems]
     ordered = sorted(notices, key=lambda one: one.kind not in DEADLY)
     found += [Entry(tuple(_notice(pen, one, width, lines)), one) for one in ordered[:MOST_NOTICES]]
     if len(ordered) > MOST_NOTICES:
@@ -37,28 +43,48 @@ def problem_entries(
 def _block(pen: Pen, sign: str, title: str, sentences: Sequence[str], error: bool, width: int, most: int) -> list[Line]:
     ground: Ground = "error" if error else "warning"
     style = ERROR if error else WARNING
-    lines = [spread(pen, [Run(f"{sign} ", style), Run(pen.clean(title), style)], [], width, ground)]
+    titles = list(_in_lines(pen.clean(title), width - 2))
+    signs = [f"{sign} ", *["  "] * (len(titles) - 1)]
+    lines = [
+        spread(pen, [Run(start, style), Run(part, style)], [], width, ground)
+        for start, part in zip(signs, titles, strict=True)
+    ]
     for sentence in sentences:
         lines += wrapped(pen, sentence, width, TEXT, ground, most=most)
     return lines
 
 
-def _problem(pen: Pen, problem: Problem, width: int, most: int) -> Iterator[Line]:
+def _in_lines(title: str, room: int) -> Iterator[str]:
+    """A title as a whole, broken at its blanks and underscores."""
+    while len(title) > room > 0:
+        end = max(title.rfind("_", 0, room), title.rfind(" ", 0, room)) + 1 or room
+        yield title[:end]
+        title = title[end:]
+    yield title
+
+
+def _problem(pen: Pen, problem: Problem, width: int, most: int, chosen: bool) -> Iterator[Line]:
     error = problem.severity == "error"
-    place = f"line {problem.line}" if problem.line else ""
-    title = f"{problem.rule}" + (f"  {place}" if place else "")
-    sign = pen.glyphs.states["dead"] if error else pen.glyphs.above
-    sentences = [plain(one) for one in (problem.message, problem.hint) if one]
+    place, title = f"line {problem.line}" if problem.line else "", problem.rule
+    if place and len(title) + len(place) + 4 <= width:
+        title, place = f"{title}  {place}", ""
+    sign = pen.glyphs.right if chosen else pen.glyphs.states["dead"] if error else pen.glyphs.above
+    sentences = [plain(one) for one in (place, problem.message, problem.hint) if one]
     yield from _block(pen, sign, title, sentences, error, width, most)
 
 
+def notice_sign(pen: Pen, notice: Notice) -> str:
+    """Dead, not as planned, or above a threshold."""
+    if not isinstance(notice, Drift):
+        return pen.glyphs.above
+    return pen.glyphs.states["dead"] if notice.kind in DEADLY else pen.glyphs.differs
+
+
 def _notice(pen: Pen, notice: Notice, width: int, most: int) -> Iterator[Line]:
-    sign, title = pen.glyphs.above, notice.kind.replace("_", " ")
-    if isinstance(notice, Drift):
-        sign = pen.glyphs.states["dead"] if notice.kind in DEADLY else pen.glyphs.differs
-        if notice.component is not None and notice.rank is not None:
-            title = f"{notice.component} {notice.rank}: {title}"
-            title = title.replace(": dead rank", " is dead").replace(": missing rank", " is missing")
+    sign, title = notice_sign(pen, notice), notice.kind.replace("_", " ")
+    if isinstance(notice, Drift) and notice.component is not None and notice.rank is not None:
+        title = f"{notice.component} {notice.rank}: {title}"
+        title = title.replace(": dead rank", " is dead").replace(": missing rank", " is missing")
     place = ""
     if notice.node is not None:
         place = pen.node_name(notice.node) + ("" if notice.device is None else f"/gpu{notice.device}")

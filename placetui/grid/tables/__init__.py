@@ -1,7 +1,1 @@
-"""Tables of processes, ranks, groups and drift: rows, filters, and their drawing."""
-
-from __future__ import annotations
-
-from placetui.grid.tables.table import TablePen, row_lines
-
-__all__ = ["TablePen", "row_lines"]
+"""Tables of the cluster: their rows, filters and lines."""

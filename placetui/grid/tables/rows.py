@@ -138,8 +138,9 @@ ORDERS: dict[TableName, dict[str, Order]] = {
         "gpu": lambda row: row.device.index,
         "pid": lambda row: _number(row.pid),
         "who": _who,
-        "memory": lambda row: _number(row.memory),
         "kind": lambda row: row.kind,
+        "memory": lambda row: _number(row.memory),
+        "rule": lambda row: _text(row.component),
         "job": lambda row: _text(row.job),
         "user": lambda row: _text(row.user),
         "note": lambda row: _text(row.note),
@@ -152,11 +153,14 @@ ORDERS: dict[TableName, dict[str, Order]] = {
         "restarts": lambda row: row.restarts,
         "node": lambda row: (_number(row.node), row.places),
         "pid": lambda row: _number(row.pid),
+        "up": lambda row: -_number(row.state.since if row.state else None),
         "job": lambda row: _text(row.job),
+        "rule": lambda row: _text(row.component),
         "note": lambda row: _text(row.note),
     },
     "drift": {
         "kind": lambda row: row.kind,
+        "who": lambda row: (_text(rank_of(row)[0]), _number(rank_of(row)[1])),
         "node": lambda row: (_number(row.node), _number(row.device)),
         "note": lambda row: _text(row.message),
     },
@@ -171,12 +175,13 @@ ORDERS: dict[TableName, dict[str, Order]] = {
     },
     "events": {
         "time": lambda row: row.time,
+        "who": lambda row: (_text(row.component), _number(row.rank)),
         "kind": lambda row: row.kind,
         "node": lambda row: (_number(row.node), _number(row.device)),
         "note": lambda row: _text(row.message),
     },
 }
-"""By table and column; the first column is the order in which rows come."""
+"""By table and column that it can be sorted by; the first column is the order in which rows come."""
 
 LARGEST_FIRST = frozenset({"memory", "share", "restarts", "bundles", "gpus"})
 """Columns whose large values are of interest."""

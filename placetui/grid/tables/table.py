@@ -1,30 +1,64 @@
-"""Tables of processes, ranks and drift, line by line: only what is on screen is ever drawn."""
+"""Tables of processes, ranks, drift, groups and events, line by line: only what is on screen is ever drawn."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from placetui.grid.inspector.flow import Flow
-from placetui.grid.look.style import ERROR, FAINT, MUTED, OK, TEXT, TRACK, WARNING, Line, LineBuilder, Run, Style
-from placetui.grid.pen import STATE_STYLES, Pen
+from placetui.grid.look.style import (
+    BODY,
+    ERROR,
+    FAINT,
+    MUTED,
+    NAME,
+    TEXT,
+    WARNING,
+    Ground,
+    Line,
+    LineBuilder,
+    Run,
+    Style,
+)
+from placetui.grid.panels.events import event_parts
+from placetui.grid.panels.problems import DEADLY, notice_sign
+from placetui.grid.pen import Pen
 from placetui.grid.tables.rows import Notice, Row, Sorting, TableName, held_gpus
 from placetui.observe.drift import Drift
 from placetui.observe.events import Event
-from placetui.observe.model import BundleState, Claim, GroupState
+from placetui.observe.model import BundleState, Claim, GroupState, Observation, RankState
 from placetui.observe.rows import ProcessRow, RankRow
-from placetui.placement.wording import count, gib, ranges, share_figure
+from placetui.placement.plan import Plan
+from placetui.placement.wording import GIB, count, duration, gib, ranges, share_figure
 
-GAP = 1
-BAR = 6
-"""Columns of the bar beside a process's memory."""
+MARGIN = 1
+"""Columns at the left, where the cursor is."""
+
+FIGURE = 7
+"""Columns of an amount of memory."""
+
+LEAST_METER, METER = 6, 40
+"""Columns of the meter beside it, where there is room."""
+
+LEAST_REST = 12
+SENTENCE: dict[TableName, int] = {"processes": 16, "ranks": 24, "groups": 24, "drift": 48, "events": 72}
+"""Columns that a sentence is left: before columns of importance are left out for it, and before all others."""
+
+WIDEST_NAME = 40
+MOST_SQUARES = 16
+"""Bundles of a node that have a square each."""
+
+BUNDLE, MOST_ACROSS = 26, 8
+"""Columns of a bundle, and nodes beside each other."""
 
 MOST_BUNDLES = 8
 """Kinds of bundles that are described."""
 
 REST = 0
 """Width of a column that takes what is left."""
+
+ALWAYS = 9
+"""Of a column that is never left out."""
 
 KIND_STYLES: dict[str, Style] = {"rank": MUTED, "actor": TEXT, "foreign": WARNING, "gone": ERROR}
 
@@ -37,48 +71,60 @@ class Column:
     title: str
     width: int
     right: bool = False
-    needs: int = 0
-    """Columns of the whole table from which on it is shown."""
+    keep: int = ALWAYS
+    """The least of them goes first where there is little room."""
 
 
 COLUMNS: dict[TableName, tuple[Column, ...]] = {
     "processes": (
         Column("node", "node", 12),
         Column("gpu", "gpu", 4, right=True),
-        Column("pid", "pid", 8, right=True),
-        Column("who", "who", 20),
-        Column("memory", "memory", 9, right=True),
-        Column("kind", "kind", 7),
-        Column("job", "job", 12, needs=100),
-        Column("user", "user", 9, needs=120),
+        Column("pid", "pid", 7, right=True, keep=7),
+        Column("who", "who", 18),
+        Column("kind", "kind", 9, keep=8),
+        Column("state", "state", 12, keep=5),
+        Column("share", "share", 5, right=True, keep=4),
+        Column("memory", "memory", FIGURE),
+        Column("up", "up", 6, right=True, keep=4),
+        Column("job", "job", 12, keep=3),
+        Column("user", "user", 9, keep=2),
+        Column("rule", "rule", 22, keep=1),
         Column("note", "note", REST),
     ),
     "ranks": (
-        Column("who", "rank", 20),
-        Column("state", "state", 12),
-        Column("memory", "memory", 9, right=True),
-        Column("share", "share", 5, right=True),
-        Column("restarts", "new", 4, right=True),
+        Column("who", "rank", 18),
+        Column("state", "state", 14),
+        Column("memory", "memory", FIGURE),
+        Column("share", "share", 5, right=True, keep=7),
+        Column("restarts", "restarts", 9, right=True, keep=6),
         Column("node", "where", 16),
-        Column("pid", "pid", 8, right=True, needs=84),
-        Column("job", "job", 12, needs=110),
+        Column("pid", "pid", 7, right=True, keep=5),
+        Column("up", "up", 6, right=True, keep=4),
+        Column("job", "job", 12, keep=3),
+        Column("rule", "rule", 22, keep=2),
         Column("note", "why", REST),
     ),
     "groups": (
         Column("who", "placement group", 24),
-        Column("state", "state", 12),
+        Column("state", "state", 14),
         Column("bundles", "bundles", 8, right=True),
-        Column("gpus", "gpus", 6, right=True),
-        Column("node", "on", 16),
-        Column("namespace", "namespace", 14, needs=100),
+        Column("gpus", "gpus", 6, right=True, keep=7),
+        Column("node", "on", 16, keep=8),
+        Column("namespace", "namespace", 14, keep=6),
         Column("note", "why", REST),
     ),
-    "drift": (Column("kind", "what", 19), Column("node", "where", 14), Column("note", "why", REST)),
+    "drift": (
+        Column("kind", "what", 20),
+        Column("who", "who", 16, keep=5),
+        Column("node", "where", 16),
+        Column("note", "why", REST),
+    ),
     "events": (
         Column("time", "time", 8),
-        Column("kind", "what", 16),
-        Column("node", "where", 14),
-        Column("note", "message", REST),
+        Column("who", "who", 18),
+        Column("node", "where", 16, keep=8),
+        Column("note", "what", REST),
+        Column("kind", "kind", 16, keep=2),
     ),
 }
 
@@ -99,8 +145,8 @@ class TablePen:
         self.table = table
         self.pen = pen
         self.width = width
-        longest = max((pen.name_width(node.name) for node in pen.plan.nodes), default=0)
-        self.slots = tuple(_slots(table, width, longest))
+        self.gap = 1 if width < 100 else 2 if width < 220 else 4
+        self.slots = tuple(_slots(table, width, self.gap, _natural(table, pen)))
         self._widths = {slot.column.name: slot.width for slot in self.slots}
 
     def header(self, sorting: Sorting) -> Line:
@@ -114,24 +160,28 @@ class TablePen:
             self._put(line, slot, ((Run(title, FAINT)),))
         return line.finish(self.width)
 
-    def line(self, row: Row) -> Line:
-        line, cells = LineBuilder(), self._cells(row)
+    def line(self, row: Row, seen: Observation | None = None) -> Line:
+        """A row, with what the observation knows of its rank; on the ground of what is wrong."""
+        line = LineBuilder()
+        cells, ground = self._cells(row, seen)
         for slot in self.slots:
-            self._put(line, slot, cells[slot.column.name])
-        return line.finish(self.width)
+            self._put(line, slot, cells.get(slot.column.name, ()))
+        runs = line.finish(self.width)
+        return runs if ground is None else tuple(Run(text, self.pen.on(style, ground)) for text, style in runs)
 
-    def _cells(self, row: Row) -> dict[str, Line]:
+    def _cells(self, row: Row, seen: Observation | None) -> tuple[dict[str, Line], Ground | None]:
         """By column, what a row says."""
         if isinstance(row, ProcessRow):
-            return self._process(row)
+            return self._process(row, seen)
         if isinstance(row, RankRow):
-            return self._rank(row)
+            return self._rank(row, seen)
         if isinstance(row, GroupState):
             return self._group(row)
-        return self._event(row) if isinstance(row, Event) else self._notice(row)
+        return self._event(row, seen) if isinstance(row, Event) else self._notice(row)
 
     def column_at(self, x: int) -> str | None:
-        return next((slot.column.name for slot in self.slots if slot.x <= x < slot.x + slot.width + GAP), None)
+        found = (slot.column.name for slot in self.slots if slot.x <= x < slot.x + slot.width + self.gap)
+        return next(found, None)
 
     def _put(self, line: LineBuilder, slot: ColumnSlot, cell: Line) -> None:
         used = sum(self.pen.measure(run.text) for run in cell)
@@ -142,60 +192,108 @@ class TablePen:
     def _text(self, text: str | None, style: Style = TEXT) -> Line:
         return (Run(self.pen.clean(text), style),) if text else ()
 
-    def _name(self, component: str | None, who: str, style: Style = TEXT) -> Line:
+    def _name(self, component: str | None, rank: int | None, who: str, style: Style = TEXT) -> Line:
+        """Letter and name; of what is no rank of the plan, the name alone."""
         marks = self.pen.marks
         if component in marks:
+            text = component if rank is None else f"{component} {rank}"
             return (
                 Run(f"{marks[component].letter:<2}", self.pen.letter_style(component)),
-                Run(self.pen.clean(who), TEXT),
+                Run(self.pen.clean(text), TEXT),
             )
         return (Run("  ", TEXT), *self._text(who, style))
 
-    def _memory(self, memory: int | None) -> Line:
-        if memory is None:
-            return (Run("n/a", MUTED),)
-        return (Run(gib(memory), TEXT if memory else FAINT),)
+    def _memory(self, memory: int | None, total: int | None, style: Style) -> Line:
+        """A thin meter where there is room, and the amount."""
+        width = self._widths.get("memory", 0)
+        room = width - FIGURE - 1
+        meter: Line = ()
+        if room >= LEAST_METER:
+            meter = self.pen.thin((memory or 0) / total if total else 0.0, room, style)
+        figure = "n/a" if memory is None else f"{memory / GIB:,.1f}"
+        faint = MUTED if memory is None else TEXT if memory else FAINT
+        unit = Run("" if memory is None else "G", MUTED)
+        return (*meter, Run(figure.rjust(width - len(meter and "x") * room - len(unit.text)), faint), unit)
+
+    def _rule(self, component: str | None) -> Line:
+        known = self.pen.plan.components.get(component or "")
+        if known is None:
+            return ()
+        keys = ",".join(known.rule.keys) or known.name
+        return self._text(f"{keys}: {known.rule.text.strip()}", MUTED)
+
+    def _up(self, since: float | None, seen: Observation | None) -> Line:
+        """Since when, in minutes at least: a figure that changes every second paints every row every second."""
+        if since is None or seen is None:
+            return ()
+        seconds = seen.time - since
+        return self._text(duration(seconds) if seconds >= 60 else "<1 min", MUTED)
 
     def _place(self, node: int | None, device: int | None) -> str:
         where = f"/gpu{device}" if device is not None else ""
         return "" if node is None else f"{self.pen.node_name(node)}{where}"
 
-    def _process(self, row: ProcessRow) -> dict[str, Line]:
-        node = self.pen.cut(self.pen.clean(row.node.name), self._widths.get("node", 0), keep="ends")
-        bar = self._bar(row.memory_percent) if self._widths.get("memory", 0) > 9 else ()
-        stale = (Run("stale " if not row.note else "stale: ", WARNING),) if row.stale else ()
-        return {
-            "node": (Run(node, MUTED if row.stale else TEXT),),
+    def _process(self, row: ProcessRow, seen: Observation | None) -> tuple[dict[str, Line], Ground | None]:
+        pen, component, rank = self.pen, row.component, row.rank
+        one = row.process or row.claim
+        known: RankState | None = None
+        if seen is not None and component is not None and rank is not None and row.job in (None, seen.job):
+            known = seen.rank(component, rank)
+        state = known.state if known else one.state if one else None
+        since = known.since if known else one.since if one else None
+        planned = pen.plan.components.get(component or "")
+        share = row.claim.reserved if row.claim else None
+        if share is None and planned is not None and rank is not None and row.kind == "rank":
+            share = planned.rank_share(rank) if rank < planned.world_size else None
+        signs = {"foreign": f"{pen.glyphs.differs} ", "gone": f"{pen.glyphs.states['dead']} "}
+        note, command = row.note, row.process.command if row.process else None
+        if not note and command and (command != row.who or pen.name_width(command) > self._widths.get("who", 2) - 2):
+            note = command
+        stale = (Run("stale: " if note else "stale", WARNING),) if row.stale else ()
+        hue = pen.style("component", component) if component in pen.marks and component else KIND_STYLES.get(row.kind)
+        cells = {
+            "node": (Run(pen.cut(pen.clean(row.node.name), self._widths.get("node", 0), keep="ends"), BODY),),
             "gpu": self._text(str(row.device.gpu_id)),
             "pid": self._text(str(row.pid or ""), MUTED),
-            "who": self._name(row.component, row.who, WARNING if row.kind in ("foreign", "gone") else TEXT),
-            "memory": (*self._memory(row.memory), *bar),
-            "kind": (Run(row.kind, KIND_STYLES[row.kind]),),
+            "who": self._name(component, rank, row.who, WARNING if row.kind in ("foreign", "gone") else TEXT),
+            "kind": (Run(f"{signs.get(row.kind, '')}{row.kind}", KIND_STYLES.get(row.kind, MUTED)),),
+            "state": () if state is None else (pen.state_word(state),),
+            "share": self._text(None if share is None else share_figure(share), MUTED),
+            "memory": self._memory(row.memory, row.device.memory_total, hue or MUTED),
+            "up": self._up(since, seen),
             "job": self._text(row.job, MUTED),
             "user": self._text(row.user, MUTED),
-            "note": (*stale, *self._text(row.note, MUTED)),
+            "rule": self._rule(component),
+            "note": (*stale, *self._text(note, MUTED)),
         }
+        grounds: dict[str, Ground] = {"foreign": "warning", "gone": "error"}
+        return cells, grounds.get(row.kind, "error" if state == "dead" else None)
 
-    def _bar(self, percent: float | None) -> Line:
-        used = round(min(100.0, max(0.0, percent or 0.0)) * BAR / 100)
-        glyphs = self.pen.glyphs
-        return (Run(" ", TEXT), Run(glyphs.bar * used, TEXT), Run(glyphs.rest * (BAR - used), TRACK))
-
-    def _rank(self, row: RankRow) -> dict[str, Line]:
-        state = Run(f"  {row.status}", WARNING if row.held is None else MUTED)
-        if row.state is not None:
-            state = Run(f"{self.pen.glyphs.states[row.status]} {row.status}", STATE_STYLES[row.state.state])
-        return {
-            "who": self._name(row.component, row.who),
-            "state": (state,),
-            "memory": self._memory(row.memory),
+    def _rank(self, row: RankRow, seen: Observation | None) -> tuple[dict[str, Line], Ground | None]:
+        pen, state = self.pen, row.state
+        word = Run(f"{pen.glyphs.empty} {row.status}", FAINT)
+        if state is not None and row.launched:
+            word = pen.state_word(state.state)
+        elif row.held is None:
+            word = Run(f"{pen.glyphs.states['pending']} {row.status}", MUTED)
+        samples = [seen.device(*place) for place in row.places] if seen is not None else []
+        total = sum(sample.memory_total or 0 for sample in samples if sample is not None)
+        hue = pen.style("component", row.component) if row.component in pen.marks else MUTED
+        cells = {
+            "who": self._name(row.component, row.rank, row.who),
+            "state": (word,),
+            "memory": self._memory(None if row.held is None and row.status == "dead" else row.memory, total, hue),
             "share": self._text(None if row.share is None else share_figure(row.share), MUTED),
-            "restarts": self._text(f"{self.pen.glyphs.times}{row.restarts}" if row.restarts else None, WARNING),
+            "restarts": self._text(f"{pen.glyphs.times}{row.restarts}" if row.restarts else None, WARNING),
             "node": self._text(self._where(row), MUTED),
             "pid": self._text(None if row.pid is None else str(row.pid), MUTED),
+            "up": self._up(state.since if state and state.state != "dead" else None, seen),
             "job": self._text(row.job, MUTED),
-            "note": self._text(row.note, MUTED),
+            "rule": self._rule(row.component),
+            "note": self._text(row.note, BODY),
         }
+        grounds: dict[str, Ground] = {"dead": "error", "restarting": "warning"}
+        return cells, grounds.get(row.status)
 
     def _where(self, row: RankRow) -> str:
         if row.node is None:
@@ -203,38 +301,123 @@ class TablePen:
         devices = sorted(index for node, index in row.places if node == row.node)
         return f"{self.pen.node_name(row.node)}{f'/gpu{ranges(devices)}' if devices else ''}"
 
-    def _group(self, row: GroupState) -> dict[str, Line]:
+    def _group(self, row: GroupState) -> tuple[dict[str, Line], Ground | None]:
         nodes = list(dict.fromkeys(bundle.node for bundle in row.bundles if bundle.node is not None))
         where = self.pen.node_name(nodes[0]) if len(nodes) == 1 else count(len(nodes), "node")
-        return {
+        sign, style = self.pen.glyphs.empty, FAINT
+        if row.state != "created":
+            sign, style = self.pen.glyphs.states["starting" if row.state == "prepared" else "pending"], WARNING
+        cells = {
             "who": self._text(row.name or row.id),
-            "state": self._text(row.state, OK if row.state == "created" else WARNING),
+            "state": self._text(f"{sign} {row.state}", style),
             "bundles": self._text(str(len(row.bundles))),
             "gpus": self._text(f"{held_gpus(row):g}"),
             "node": self._text(where, MUTED),
             "namespace": self._text(row.namespace, MUTED),
-            "note": self._text(row.reason, MUTED),
+            "note": self._text(row.reason, BODY),
         }
+        return cells, None if row.state == "created" else "warning"
 
-    def _event(self, row: Event) -> dict[str, Line]:
-        style = ERROR if row.kind in ("rank_died", "node_lost") else WARNING if row.is_problem else TEXT
-        return {
-            "time": self._text(time.strftime("%H:%M:%S", time.localtime(row.time)), MUTED),
-            "kind": self._text(row.kind.replace("_", " "), style),
-            "node": self._text(self._place(row.node, row.device), MUTED),
+    def _event(self, row: Event, seen: Observation | None) -> tuple[dict[str, Line], Ground | None]:
+        parts = event_parts(self.pen, row, seen)
+        named = () if row.component in self.pen.marks else (Run("  ", TEXT),)
+        cells = {
+            "time": (parts.time,),
+            "who": (parts.sign, Run(" ", TEXT), *named, *parts.who),
+            "node": self._text(parts.place, MUTED),
+            "note": self._text(parts.what, parts.style),
+            "kind": self._text(row.kind.replace("_", " "), MUTED),
+        }
+        return cells, parts.ground
+
+    def _notice(self, row: Notice) -> tuple[dict[str, Line], Ground | None]:
+        sign, error = notice_sign(self.pen, row), row.kind in DEADLY
+        style = ERROR if error else WARNING
+        component, rank = (row.component, row.rank) if isinstance(row, Drift) else (None, None)
+        cells = {
+            "kind": (Run(f"{sign} {row.kind.replace('_', ' ')}", style),),
+            "who": () if component is None else self._name(component, rank, f"{component} {rank}"),
+            "node": self._text(self._place(row.node, row.device), BODY),
             "note": self._text(row.message),
         }
+        return cells, "error" if error else "warning"
 
-    def _notice(self, row: Notice) -> dict[str, Line]:
-        style = ERROR if row.kind in ("dead_rank", "missing_rank") else WARNING
-        where = self._place(row.node, row.device)
-        if isinstance(row, Drift) and row.component and row.node is not None and row.device is None:
-            where = f"{row.component}:{row.rank} "
-        return {
-            "kind": (Run("! ", style), Run(row.kind, style)),
-            "node": self._text(where, MUTED),
-            "note": self._text(row.message),
-        }
+
+def group_lines(flow: Flow, group: GroupState, rows: int) -> list[Line]:
+    """The bundles of a placement group: a square for each, node by node; then those that wait, and why."""
+    pen, squares = flow.pen, flow.pen.glyphs.squares
+    nodes: dict[int | None, list[int]] = {}
+    for number, bundle in enumerate(group.bundles):
+        nodes.setdefault(bundle.node, []).append(number)
+    waiting = nodes.pop(None, [])
+    placed = len(group.bundles) - len(waiting)
+    head = (*flow.text("Bundles", NAME), *flow.text(f"  {placed} of {len(group.bundles)} placed", MUTED))
+    lines = [flow.cut([(*head, *flow.text(f"  of {group.name or group.id}", MUTED))])]
+    if waiting:
+        why = flow.text(f": {group.reason}" if group.reason else "", WARNING)
+        sum_of = (Run("waiting ", WARNING), *_squares(flow, squares["pending"], len(waiting), WARNING))
+        each = flow.text(f" {_resources(group.bundles, waiting)}", BODY)
+        lines.append(flow.cut([(*sum_of, *each, *why)]))
+    placed_on = sorted((node, numbers) for node, numbers in nodes.items() if node is not None)
+    room = max(1, rows - len(lines) - 1)
+    each_line = max(1, (flow.width + 3) // BUNDLE)
+    needed = sum(1 + -(-len(numbers) // each_line) for _, numbers in placed_on[:room])
+    if needed <= room >= len(placed_on):
+        for node, numbers in placed_on:
+            lines += [()] * (needed + len(placed_on) <= room)
+            lines += [flow.cut([(*flow.text(pen.node_name(node), NAME), *_sum(flow, group.bundles, numbers))])]
+            for first in range(0, len(numbers), each_line):
+                lines.append(
+                    _beside(flow, [_bundle(flow, group, n) for n in numbers[first : first + each_line]], BUNDLE)
+                )
+        return lines
+    name = max((pen.name_width(pen.node_name(node)) for node, _ in placed_on), default=0)
+    cells = [
+        (
+            *flow.text(pen.node_name(node), TEXT),
+            Run(" " * (name - pen.name_width(pen.node_name(node)) + 2), TEXT),
+            *_squares(flow, squares["alive"], len(numbers), BODY),
+            *_sum(flow, group.bundles, numbers),
+        )
+        for node, numbers in placed_on[: room * MOST_ACROSS]
+    ]
+    column = max(map(flow.measure, cells), default=0) + 3
+    across = min(MOST_ACROSS, max(1, (flow.width + 3) // column))
+    for first in range(0, min(len(cells), room * across), across):
+        lines.append(_beside(flow, cells[first : first + across], column))
+    if len(placed_on) > room * across:
+        lines.append(flow.text(f"and {count(len(placed_on) - room * across, 'more node')}", MUTED))
+    return lines[:rows]
+
+
+def _beside(flow: Flow, cells: Sequence[Line], column: int) -> Line:
+    line = LineBuilder()
+    for place, cell in enumerate(cells):
+        line.put(place * column, "")
+        flow.pen.write(line, cell, max(0, min(column - 1, flow.width - line.column)))
+    return tuple(line.runs)
+
+
+def _bundle(flow: Flow, group: GroupState, number: int) -> Line:
+    """`■ 3  1 GPU, 1 CPU`."""
+    square = Run(f"{flow.pen.glyphs.squares['alive']} ", BODY)
+    return (square, Run(f"{number:<4} ", TEXT), *flow.text(_resources(group.bundles, [number]), MUTED))
+
+
+def _sum(flow: Flow, bundles: Sequence[BundleState], numbers: Sequence[int]) -> Line:
+    which = ranges(numbers) if len(numbers) <= MOST_SQUARES else count(len(numbers), "bundle")
+    return flow.text(f"  {_resources(bundles, numbers)}  bundle {which}", MUTED)
+
+
+def _squares(flow: Flow, square: str, number: int, style: Style) -> Line:
+    """A square for each, or how many where they are many."""
+    shown = square * number if number <= MOST_SQUARES else f"{square}{flow.pen.glyphs.times}{number}"
+    return (Run(shown, style),)
+
+
+def _resources(bundles: Sequence[BundleState], numbers: Sequence[int]) -> str:
+    gpus, cpus = (sum(getattr(bundles[number], what) for number in numbers) for what in ("gpus", "cpus"))
+    return f"{gpus:g} GPU, {cpus:g} CPU"
 
 
 def row_lines(flow: Flow, row: Row) -> list[Line]:
@@ -254,7 +437,8 @@ def row_lines(flow: Flow, row: Row) -> list[Line]:
         books = "nothing reserved" if claim.reserved is None else f"reserved {share_figure(claim.reserved)}"
         pieces.append(flow.text(f"{books}, {'assigned' if claim.claimed else 'not assigned'}", MUTED))
         pieces += [flow.text(text, MUTED) for text in _origin(claim)]
-    lines = flow.lines(pieces, head=(*flow.text(row.who), Run("   ", TEXT)), indent=2)
+    name = row.who if row.component is None or row.rank is None else f"{row.component} {row.rank}"
+    lines = flow.lines(pieces, head=(*flow.text(name), Run("   ", TEXT)), indent=2)
     return [*lines, *(flow.sentence(row.note, MUTED, 2) if row.note else [])]
 
 
@@ -282,24 +466,58 @@ def _origin(claim: Claim) -> Iterator[str]:
         yield f"placement group {claim.placement_group}{bundle}"
 
 
-def _slots(table: TableName, width: int, longest: int) -> Iterator[ColumnSlot]:
-    """Where the columns are; names of nodes take no more than the `longest` one needs."""
-    x = 0
-    spare = max(0, width - 100)
-    for column in COLUMNS[table]:
-        if width < column.needs:
+def _natural(table: TableName, pen: Pen) -> dict[str, int]:
+    """Columns that names of the plan need."""
+    plan: Plan = pen.plan
+    nodes = max((pen.name_width(node.name) for node in plan.nodes), default=0)
+    ranks = max(
+        (pen.name_width(one.name) + 3 + len(str(max(0, one.world_size - 1))) for one in plan.components.values()),
+        default=0,
+    )
+    rules = [f"{','.join(one.rule.keys) or one.name}: {one.rule.text.strip()}" for one in plan.components.values()]
+    least = {"processes": 16, "groups": 24, "events": 14}.get(table, 0)
+    return {
+        "who": min(WIDEST_NAME, max(ranks + 2 * (table == "events"), least)),
+        "node": max(6, nodes + (0 if table == "processes" else len("/gpu0-7"))),
+        "rule": min(WIDEST_NAME, max(map(pen.name_width, rules), default=0)),
+    }
+
+
+def _slots(table: TableName, width: int, gap: int, natural: dict[str, int]) -> Iterator[ColumnSlot]:
+    """Where the columns are: those of less importance where there is room, and the memory with a meter."""
+    columns = list(COLUMNS[table])
+    widths = {one.name: one.width or SENTENCE[table] for one in columns}
+    for name, room in natural.items():
+        # Of a name, what is beside it leaves it half of the width.
+        widths[name] = min(room, width // 3) if name in widths else 0
+    if "memory" in widths:
+        widths["memory"] += 1 + LEAST_METER
+
+    def needed() -> int:
+        return MARGIN + sum(widths[one.name] + gap for one in columns) - gap
+
+    def drop(limit: int) -> None:
+        while needed() > width and (able := [one for one in columns if one.keep < limit]):
+            columns.remove(min(able, key=lambda one: one.keep))
+
+    drop(7)
+    widths["note"] = LEAST_REST
+    if needed() > width and "memory" in widths:
+        widths["memory"] = FIGURE
+    drop(ALWAYS)
+    left = max(0, width - needed())
+    for name, share, most in (("who", 6, WIDEST_NAME), ("memory", 3, FIGURE + 1 + METER), ("job", 6, WIDEST_NAME)):
+        if name == "who" and table != "processes":
             continue
-        room = column.width
-        if column.width == REST:
-            room = max(0, width - x)
-        elif column.name == "who":
-            room += min(24, spare // 3)
-        elif column.name == "node":
-            devices = 0 if table == "processes" else len("/gpu0-7")
-            room = max(len(column.title) + 1, min(longest + devices, room + min(10, spare // 6)))
-        elif column.name == "memory" and table == "processes" and width >= 100:
-            room += BAR + 1
+        if name in widths and widths[name] > FIGURE:
+            more = max(0, min(left // share, most - widths[name]))
+            widths[name] += more
+            left -= more
+    rest = sum(widths[one.name] + gap for one in columns[[one.name for one in columns].index("note") + 1 :])
+    x = MARGIN
+    for column in columns:
+        room = max(0, width - x - rest) if column.width == REST else widths[column.name]
         room = min(room, max(0, width - x))
         if room:
             yield ColumnSlot(column, x, room)
-        x += room + GAP
+        x += room + gap

@@ -15,7 +15,7 @@ from placetui.observe.operations import AUTO, LOCAL, Failure
 from placetui.observe.picture import OccupancyWatch
 from placetui.observe.ports import ClusterSource, Link, Status
 from placetui.placement.plan import Plan
-from placetui.placement.wording import plain
+from placetui.placement.wording import count, plain
 from placetui.tui.actions import READ_ONLY
 from placetui.tui.background import Timers, in_thread, start_thread
 from placetui.tui.cluster.jobs import session_of
@@ -213,8 +213,8 @@ class ClusterController:
             return
         if self.app.main is None:
             if status.absent and self.options.address == AUTO and self.app.is_waiting:
-                self.drop_source()  # nobody named a cluster: then a file is what is wanted
-                self.app.open()
+                self.drop_source()
+                self.app.no_cluster()
             else:
                 self.app.say_waiting(status)
                 if status.link in TROUBLE and self.options.address == AUTO and self.app.is_waiting:
@@ -226,21 +226,24 @@ class ClusterController:
         if words and not self._is_quiet(status):
             # The link can be back sooner than the top line is read.
             severity = "warning" if status.link in TROUBLE else "information"
-            self.notify(words, title=source.name, severity=severity)
+            self.notify(words, title="Ray" if source.name == "ray" else source.name, severity=severity)
 
     @flow
     async def _offer_clusters(self) -> None:
         """Let the user choose, where there are several clusters and none was named."""
         if len(await self.found_clusters()) > 1 and self.app.is_waiting:
             self.drop_source()
-            self.app.open()
+            self.app.no_cluster()
 
-    async def found_clusters(self) -> list[str]:
-        """Addresses of the clusters that have a process on this machine."""
+    async def found_clusters(self) -> dict[str, str]:
+        """Addresses of the clusters that have a process on this machine, with how large they are."""
         if self.options.operations is None:
-            return []
+            return {}
         outcome = await self.request("clusters")
-        return [] if isinstance(outcome, Failure) else list(outcome["clusters"])
+        if isinstance(outcome, Failure):
+            return {}
+        sizes = outcome.get("sizes", {})
+        return {one: size_words(*sizes.get(one, (0, 0))) for one in outcome["clusters"]}
 
     def _is_quiet(self, status: Status) -> bool:
         """Whether a missing cluster needs no message: none was requested and none was seen, or the user ended it."""
@@ -255,11 +258,11 @@ class ClusterController:
         if main is None:
             return
         if self.link.absent and self.seen is not None and self.seen.source == "nvml" and not self.launches.under_way:
-            main.live_words = ("this machine, without Ray", True)
+            main.live_words = (("this machine, without Ray",), True)
         elif source is None or self.launches.under_way or self._is_connecting:
-            main.live_words = (self._job_words, True)
+            main.live_words = ((self._job_words,), True)
         elif self.link.link in TROUBLE:
-            main.live_words = (link_words(self.link), self._is_quiet(self.link))
+            main.live_words = ((link_words(self.link),), self._is_quiet(self.link))
         else:
             main.live_words = (source_words(source, self._job_words), True)
 
@@ -290,6 +293,12 @@ class ClusterController:
     def followed(self) -> str:
         """The selected job, else the one that the cluster shows because it fits the plan."""
         return self.job or (self.seen.job if self.seen is not None else "")
+
+    @property
+    def watched(self) -> str:
+        """The job whose ranks are shown: the one that is being launched, else the followed one."""
+        launched = self.launches.launched
+        return launched.job if launched is not None and self.launches.is_shown else self.followed
 
     def pause(self) -> None:
         if source := self._has_source():
@@ -326,7 +335,7 @@ class ClusterController:
     @property
     def has_jobs(self) -> bool:
         """Whether a job is followed, or some are recognised that run."""
-        return bool(self.followed) or any(job.runs for job in (self.seen.jobs if self.seen is not None else ()))
+        return bool(self.watched) or any(job.runs for job in (self.seen.jobs if self.seen is not None else ()))
 
     def may_change(self) -> bool:
         operations = self.options.operations
@@ -352,7 +361,7 @@ class ClusterController:
         from placetui.observe.recording.reader import clock
         from placetui.tui.dialogs.ask import AskScreen
 
-        seen = self.app.main.picture.observation if self.app.main is not None else None
+        seen = self.app.main.running.observation if self.app.main is not None else None
         if seen is None:
             self.notify("nothing to save: no cluster is attached")
             return
@@ -389,14 +398,18 @@ def link_words(status: Status) -> str:
     return plain(status.message) if status.link == "connected" else ""
 
 
-def source_words(source: ClusterSource, about: str = "") -> str:
-    """`simulated, every 1 s`, `replay 12/90 14:03:20, paused`, `ray, job conf, every 1 s`."""
-    name: str = source.name
+def size_words(nodes: int, gpus: int) -> str:
+    """`2 nodes, 16 GPUs`; empty where that is not known."""
+    return f"{count(nodes, 'node')}, {count(gpus, 'GPU')}" if nodes else ""
+
+
+def source_words(source: ClusterSource, about: str = "") -> tuple[str, str]:
+    """`job conf · live every 1 s`, `simulated every 1 s`, `replay 12/90 14:03:20, paused`."""
+    name: str = "live" if source.name == "ray" else source.name
     replay = as_replay(source)
     if replay is not None and (position := replay.position).count:
         moment = time.strftime("%H:%M:%S", time.localtime(position.time))
         name = f"{name} {position.number + 1}/{position.count} {moment}"
         if replay.problem:
             name += f" ({replay.problem.partition(' after ')[0]})"
-    rest = "paused" if source.paused else f"every {source.interval:g} s"
-    return ", ".join(filter(None, (name, about, rest)))
+    return about, f"{name}, paused" if source.paused else f"{name} every {source.interval:g} s"

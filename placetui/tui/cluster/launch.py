@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from placetui.grid import launch_steps
+from placetui.grid.overlay import SLOW
 from placetui.grid.panels.launch import LaunchStep, Progress, WaitedFor
 from placetui.observe.model import DeviceSample, NodeSample, Observation, RankState, State
 from placetui.observe.operations import Failure
 from placetui.placement.plan import Plan
 from placetui.placement.topology import Node
-from placetui.placement.wording import count
+from placetui.placement.wording import count, place_text, ranges
 
 STEPS = ("connect", "match", "check", "reserve", "probe", "launch", "ready")
 BUILT_IN = "built-in worker"
 
 UNSEEN = 10.0
 """Seconds after which a job that is ready, but is not on the cluster, is gone."""
+
+MOST_OUTPUT = 100
+"""Lines of output that are kept."""
 
 Outcome: TypeAlias = "Mapping[str, Any] | Failure"
 
@@ -47,6 +52,10 @@ class Launch:
         """Whether the text differs from the file."""
 
         self._now = now
+        self.begun = self._mark = now()
+        self.lasted: dict[str, float] = {}
+        """By step, how many seconds it took."""
+
         self.step = "connect"
         self.told: dict[str, Mapping[str, Any]] = {}
         """By step, the last that was told of it."""
@@ -67,6 +76,13 @@ class Launch:
         """When a rank came into its state."""
 
         self._made: dict[str, tuple[RankState, ...]] = {}
+        self.output_of: tuple[str, int] | None = None
+        """The rank whose output is read: the one that has been starting for the longest time."""
+
+        self.output: deque[str] = deque(maxlen=MOST_OUTPUT)
+        self.output_note = ""
+        """Why there is no output."""
+
         self._ready_at = 0.0
         self._taken_over = False
         """Whether the cluster has shown what became of the job."""
@@ -83,6 +99,9 @@ class Launch:
         elif name in STEPS:
             self.told[name] = step
             self.step = name
+            if "waiting_for" not in step:
+                done = "launch" if name == "ready" else name
+                self.lasted[done], self._mark = self._now() - self._mark, self._now()
             self._made.clear()
             if name == "ready":
                 self._ready_at = time.time()
@@ -92,6 +111,12 @@ class Launch:
     def finish(self, outcome: Outcome) -> None:
         self.question = ""
         self.outcome = outcome
+
+    def answer(self, yes: bool) -> None:
+        """Take in what was answered to the question; the time until then belongs to no step."""
+        self.question = ""
+        self.cancelled = self.cancelled or not yes
+        self._mark = self._now()
 
     def _rank(self, step: Mapping[str, Any]) -> None:
         states = self._states.get(str(step.get("component")))
@@ -171,20 +196,70 @@ class Launch:
             short = _SHORT[name](self.told[name]) if name in _SHORT and done else ""
             if name == "launch" and words:
                 short = f"{sum(self.alive_by_component.values())} of {self.size}"
-            found.append(LaunchStep(name, "done" if done else over if doing else "todo", words, short))
+            progress: Progress = "done" if done else over if doing else "todo"
+            seconds = self._now() - self._mark if progress == "doing" and self.outcome is None else None
+            found.append(LaunchStep(name, progress, words, short, self.lasted.get(name, seconds)))
         return found
 
     @property
     def waiting(self) -> list[WaitedFor]:
-        """Ranks that are not alive yet, by component and state."""
-        now, found = self._now(), []
+        """Ranks that are not alive yet, by component and state; apart from others those that are slow or read."""
+        found = []
         for component, states in self._states.items():
-            for state in ("starting", "restarting", "pending"):
-                ranks = tuple(rank for rank, one in enumerate(states) if one == state)
-                if ranks:
-                    longest = max(now - self._since.get((component, rank), now) for rank in ranks)
-                    found.append(WaitedFor(component, ranks, state, longest))
+            groups: dict[tuple[State, bool], list[int]] = {}
+            for rank, state in enumerate(states):
+                if state in ("starting", "restarting", "pending"):
+                    slow = state == "starting" and self.seconds(component, rank) >= SLOW
+                    read = (component, rank) == self.output_of
+                    groups.setdefault((state, slow or read), []).append(rank)
+            for (state, _), ranks in groups.items():
+                longest = max(self.seconds(component, rank) for rank in ranks)
+                found.append(WaitedFor(component, tuple(ranks), state, longest, self._reason(component, ranks, state)))
         return found
+
+    def seconds(self, component: str, rank: int) -> float:
+        """For how long a rank has been in its state."""
+        now = self._now()
+        return now - self._since.get((component, rank), now)
+
+    def _reason(self, component: str, ranks: Sequence[int], state: State) -> str:
+        if state != "starting":
+            return "" if state == "pending" else state
+        if self.output and (component, ranks[0]) == self.output_of and len(ranks) == 1:
+            return self.output[-1].strip()
+        placements = self.plan.components[component].placements
+        nodes = {placements[rank].cluster_node_rank for rank in ranks if rank < len(placements)}
+        return f"starts on {self.plan.nodes[nodes.pop()].name if len(nodes) == 1 else count(len(nodes), 'node')}"
+
+    def place_of(self, component: str, rank: int) -> str:
+        """`node1/gpu1`."""
+        placed = self.plan.components[component].placements[rank]
+        kind = self.plan.kind_of(placed)
+        return place_text(self.plan.nodes[placed.cluster_node_rank].name, kind, placed.devices)
+
+    def reads(self, rank: tuple[str, int]) -> None:
+        """From now on the output of another rank is read."""
+        self.output_of, self.output_note = rank, ""
+        self.output.clear()
+
+    @property
+    def slowest(self) -> tuple[str, int] | None:
+        """The rank that has been starting for the longest time."""
+        ranks = ((name, rank, state) for name, states in self._states.items() for rank, state in enumerate(states))
+        starting = ((name, rank) for name, rank, state in ranks if state == "starting")
+        return min(starting, key=lambda one: self._since.get(one, 0.0), default=None)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until all ranks are alive, if they go on as they did; None while that cannot be said."""
+        alive = sum(self.alive_by_component.values())
+        if self.step != "launch" or self.ready or alive < max(1, self.size // 10):
+            return None
+        return (self._now() - self._mark) / alive * (self.size - alive)
+
+    @property
+    def elapsed(self) -> float:
+        return self._now() - self.begun
 
     @property
     def ending(self) -> str:
@@ -195,7 +270,7 @@ class Launch:
     def words(self) -> str:
         """Progress, for the top line."""
         if self.question:
-            return f"{self.job}: asks"
+            return f"{self.job}: waiting for you"
         if self.cancelled:
             return f"{self.job}: {self.ending}"
         if self.ready:
@@ -239,7 +314,14 @@ class Launch:
             nodes = {one["rank"]: one["node_rank"] for one in self.expected if one["component"] == component}
             pids = {one["rank"]: one["pid"] for one in self._listed("ready", "ranks") if one["component"] == component}
             made = self._made[component] = tuple(
-                RankState(component, rank, state, pid=pids.get(rank), node=nodes.get(rank))
+                RankState(
+                    component,
+                    rank,
+                    state,
+                    pid=pids.get(rank),
+                    node=nodes.get(rank),
+                    since=self._since.get((component, rank)) if state == "starting" else None,
+                )
                 for rank, state in enumerate(self._states[component])
             )
         return made
@@ -258,7 +340,9 @@ def gpu_text(ids: Sequence[str] | None, planned: Sequence[int]) -> str:
     """GPUs that a rank will have, as far as that can be foreseen."""
     if not planned:
         return "no GPU"
-    return f"GPU {','.join(str(one) for one in (planned if ids is None else ids))}{'?' if ids is None else ''}"
+    if ids is None or not all(one.isdecimal() for one in ids):
+        return f"GPU {ranges(planned) if ids is None else ','.join(ids)}{'?' if ids is None else ''}"
+    return f"GPU {ranges(map(int, ids))}"
 
 
 def _unread(nodes: Sequence[Node]) -> tuple[NodeSample, ...]:

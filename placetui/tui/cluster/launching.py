@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -18,8 +19,14 @@ from placetui.tui.session import Session
 if TYPE_CHECKING:
     from placetui.tui.cluster.controller import ClusterController
 
+OUTPUT_AFTER = 3.0
+"""Seconds that a rank has been starting after which its output is read."""
+
+OUTPUT_LINES = 20
+"""Lines of it that are fetched at first."""
+
 PAINT_AFTER = 0.1
-"""Seconds in which the states of ranks are gathered before they are painted."""
+"""Seconds in which steps, of which there is one for each rank, are gathered before they are painted."""
 
 
 class LaunchController:
@@ -35,12 +42,19 @@ class LaunchController:
         """Whether the user does not want to wait for anything to be taken down."""
 
         self._request: ClusterRequest | None = None
+        self._output: ClusterRequest | None = None
+        """Reads what the slowest rank writes."""
 
     @property
     def under_way(self) -> bool:
         """Whether a launch is in progress, or being rolled back."""
         launch = self.launched
         return launch is not None and launch.under_way and (launch.cancelled or not launch.ready)
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the main screen shows the steps of a launch."""
+        return self.launched is not None and self.under_way and self.launched.confirmed
 
     @property
     def shown(self) -> Launch | None:
@@ -166,8 +180,29 @@ class LaunchController:
         if launch is self.launched:
             self._launch_over(launch, request.outcome)
 
+    def _read_slowest(self, launch: Launch) -> None:
+        """Read what the rank writes that has been starting for the longest time, and no other one."""
+        slowest = launch.slowest
+        if self._output is not None and slowest != launch.output_of:
+            self._output.interrupt()
+        elif self._output is None and slowest is not None and launch.seconds(*slowest) >= OUTPUT_AFTER:
+            launch.reads(slowest)
+            body = {"job": launch.job, "component": slowest[0], "rank": slowest[1], "lines": OUTPUT_LINES}
+            self._output = self.cluster.request("logs", timeout=FOREVER, **body, follow=True)
+            self.app.run_worker(self._follow_output(launch, self._output), name="output")
+
+    async def _follow_output(self, launch: Launch, request: ClusterRequest) -> None:
+        async for step in request:
+            launch.output.extend(map(str, step.get("lines") or ()))
+        if isinstance(request.outcome, Failure) and not request.outcome.interrupted:
+            launch.output_note = plain(request.outcome.message)
+            await asyncio.sleep(OUTPUT_AFTER)  # its process may not be there yet
+        self._output = None
+
     def _launch_over(self, launch: Launch, outcome: Outcome) -> None:
         self._request = None
+        if self._output is not None:
+            self._output.interrupt()
         if isinstance(outcome, Failure):
             self._report_failure(launch, outcome)
         if not launch.running:
@@ -211,8 +246,7 @@ class LaunchController:
         if launch.question == "used" and answer == YES and not await self._insists(launch):
             answer = NO
         if launch.question and answer in (YES, NO):
-            launch.question = ""
-            launch.cancelled = launch.cancelled or answer == NO
+            launch.answer(answer == YES)
             self._request.answer(answer == YES)
         elif answer == NO:
             self.cancel()
@@ -232,16 +266,18 @@ class LaunchController:
             self._request.interrupt()
 
     def _launch_changed(self) -> None:
+        self.cluster.say()
+        self.cluster.after("paint launch", PAINT_AFTER, self._paint_launch)
+        if self.launched is not None and self.launched.under_way and not self.launched.ready:
+            self.cluster.after("follow launch", 1.0, self._launch_changed)  # seconds are shown
+
+    def _paint_launch(self) -> None:
         if (screen := self._launch_screen()) is not None:
             screen.follow()
         if (main := self.app.main) is not None:
-            launch = self.launched
-            shown = launch is not None and self.under_way and launch.confirmed
-            main.follow_launch(launch if shown else None)
-        self.cluster.say()
-        self.cluster.after("paint launch", PAINT_AFTER, self._paint_launch)
-
-    def _paint_launch(self) -> None:
+            main.follow_launch(self.launched if self.is_shown else None)
+        if self.launched is not None and self.is_shown and not (self.launched.question or self.launched.cancelled):
+            self._read_slowest(self.launched)
         if self.shown is not None:
             self.cluster.show_seen()
 

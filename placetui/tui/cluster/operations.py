@@ -192,8 +192,8 @@ class JobOperations:
         """Those of the followed job that are selected, and on request those of all jobs that run on that device."""
         selection = self.app.main.selection if self.app.main is not None else NOTHING
         place, seen = selection.place, self.cluster.seen
-        if self.cluster.followed:
-            yield from (_Rank(self.cluster.followed, name, rank) for name, rank in selection.ranks)
+        if job := self.cluster.watched if of_any_job else self.cluster.followed:
+            yield from (_Rank(job, name, rank) for name, rank in selection.ranks)
         sample = seen.device(place.node, place.index) if seen is not None and place is not None else None
         if of_any_job and sample is not None and place is not None and place.kind == GPU and selection.row is None:
             for claim in sample.claims:
@@ -256,7 +256,7 @@ class JobOperations:
     @flow
     async def call(self) -> None:
         from placetui.tui.dialogs.ask import AskScreen
-        from placetui.tui.dialogs.choose import Answer, ChooseScreen
+        from placetui.tui.dialogs.choose import ChooseScreen, component_answers
         from placetui.tui.dialogs.results import ResultsScreen
 
         main = self.app.main
@@ -270,7 +270,8 @@ class JobOperations:
             return
         component: str | None = names[0]
         if len(names) > 1:
-            answers = [Answer(name, name, f"{components[name].world_size} ranks") for name in names]
+            shown = [components[name] for name in names]
+            answers = component_answers(main.grid, shown, ascii=self.cluster.options.ascii)
             ask = ChooseScreen("Call a method", answers, "On all ranks of which component?")
             component = await self.app.push_screen_wait(ask)
         if component is None:

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from textual.app import App
+from textual.worker import Worker
 
 from placetui.observe.operations import Failure, Operation, Operations
 from placetui.placement.wording import plain
@@ -87,11 +88,11 @@ Owner = TypeVar("Owner", bound=HasApp)
 
 def flow(
     method: Callable[Concatenate[Owner, Params], Any],
-) -> Callable[Concatenate[Owner, Params], None]:
+) -> Callable[Concatenate[Owner, Params], Worker[Any]]:
     """A method that asks the user something on its way: it runs as a worker, so that keys reach its dialogs."""
 
     @wraps(method)
-    def begin(self: Owner, /, *args: Params.args, **kwargs: Params.kwargs) -> None:
-        self.app.run_worker(method(self, *args, **kwargs), name=method.__name__)
+    def begin(self: Owner, /, *args: Params.args, **kwargs: Params.kwargs) -> Worker[Any]:
+        return self.app.run_worker(method(self, *args, **kwargs), name=method.__name__)
 
     return begin

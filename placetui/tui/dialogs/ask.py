@@ -34,7 +34,7 @@ class ConfirmScreen(Dialog[bool]):
     """For what cannot be undone: true once the word was typed exactly; otherwise nothing changes."""
 
     CHIP = "CONFIRM"
-    KEYS = (("enter", "do it"), ("escape", "cancel"))
+    KEYS = (("enter", "confirm"), ("escape", "cancel"))
 
     def __init__(self, title: str, question: str, word: str) -> None:
         super().__init__(title)

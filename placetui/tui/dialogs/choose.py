@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual import events, on
@@ -14,7 +16,19 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from placetui.grid import Style as GridStyle
+from placetui.grid import clean
+from placetui.grid.look.glyphs import glyphs
+from placetui.grid.look.text import cut
+from placetui.placement.plan import Component
+from placetui.placement.wording import count
 from placetui.tui.dialogs.dialog import Dialog
+
+if TYPE_CHECKING:
+    from placetui.tui.panes.grid import GridPane
+
+LONGEST_RULE = 40
+"""Columns of a rule beside its component."""
 
 SHIFTED = "\0shift "
 """Stands before an answer whose key was pressed with shift."""
@@ -31,26 +45,15 @@ class Answer:
     """A character that chooses it at once. With ctrl, nothing else chooses it: for what starts or ends something."""
 
     style: Style | None = None
+    """The look of the key; None: as the bottom line shows keys."""
+
+    count: str = ""
+    """How many there are, at the right."""
 
     @property
     def guarded(self) -> bool:
         """Whether it takes more than a letter, enter or a click."""
         return self.key.startswith("ctrl+")
-
-    def line(self, indent: int) -> Text:
-        """As a list shows it: its key in that many columns, then what it means."""
-        text = Text(no_wrap=True)
-        text.append(self.key.ljust(indent), self.style or Style(bold=True))
-        text.append(self.label)
-        if self.about:
-            text.append(f"  {self.about}", Style(dim=True))
-        return text
-
-
-def _lines(answers: Sequence[Answer]) -> list[Option]:
-    """Answers, with their keys below each other."""
-    indent = max((len(answer.key) for answer in answers), default=0)
-    return [Option(answer.line(indent + 2 if indent else 0)) for answer in answers]
 
 
 class AnswerList(OptionList):
@@ -63,27 +66,53 @@ class AnswerList(OptionList):
         value: str
 
     def __init__(self, answers: Sequence[Answer] = (), *, shifted: bool = False) -> None:
-        super().__init__(*_lines(answers))
-        self._answers = list(answers)
+        super().__init__()
+        self._answers: list[Answer] = []
         self._shifted = shifted
+        self.show(answers)
 
     def show(self, answers: Sequence[Answer]) -> None:
         if list(answers) != self._answers:
             self._answers = list(answers)
-            self.set_options(_lines(answers))
+            self.set_options(self._options_of(answers))
             self.highlighted = 0
 
-    def on_key(self, event: events.Key) -> None:
+    def _options_of(self, answers: Sequence[Answer]) -> Iterator[Option]:
+        """Keys as chips, and what they mean, in columns."""
+        colors = self.app.theme_variables
+        keys, muted = Style.parse(f"bold {colors['grid-text']} on {colors['grid-raised']}"), colors["grid-muted"]
+        indent, label, about, number = (
+            max((cell_len(text) for text in texts), default=0)
+            for texts in zip(*((one.key, one.label, one.about, one.count) for one in answers), strict=True)
+        )
+        for one in answers:
+            text = Text(no_wrap=True)
+            if one.key:
+                text.append(f" {one.key} ", one.style or keys)
+            text.append(" " * (indent + 4 - text.cell_len if indent else 0))
+            text.append(one.label + " " * (label - cell_len(one.label)))
+            if about:
+                text.append(f"   {one.about}{' ' * (about - cell_len(one.about))}", muted)
+            text.append(f"   {one.count.rjust(number)}" if number else "", muted)
+            text.rstrip()
+            yield Option(text)
+
+    def _means(self, key: str, character: str | None) -> str | None:
+        """The answer that a key stands for."""
         for answer in self._answers:
-            if answer.key and answer.key == (event.key if answer.guarded else event.character):
-                chosen = answer.value
-            elif self._shifted and answer.key.islower() and event.character == answer.key.upper():
-                chosen = SHIFTED + answer.value
-            else:
-                continue
+            if answer.key and answer.key == (key if answer.guarded else character):
+                return answer.value
+            if self._shifted and answer.key.islower() and character == answer.key.upper():
+                return SHIFTED + answer.value
+        return None
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        return self._means(key, character) is not None
+
+    async def _on_key(self, event: events.Key) -> None:
+        if (chosen := self._means(event.key, event.character)) is not None:
             event.stop()
             self.post_message(self.Chosen(chosen))
-            return
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
@@ -93,6 +122,20 @@ class AnswerList(OptionList):
             self.notify(f"{answer.key}: confirm", timeout=3, markup=False)
         else:
             self.post_message(self.Chosen(answer.value))
+
+
+def component_answers(grid: GridPane, components: Iterable[Component], *, ascii: bool) -> list[Answer]:
+    """Components to choose from: the letter on its hue, the rule, and how many ranks it has."""
+    marks, palette = grid.drawing.marks if grid.drawing else {}, grid.palette
+    ellipsis = glyphs(ascii).ellipsis
+    answers = []
+    for one in components:
+        mark, rule = marks.get(one.name), clean(one.rule.text.strip(), ascii)
+        chip = palette.rich_style(GridStyle("chip", mark.hue, bold=True)) if mark and palette else None
+        key, ranks = mark.letter.lower() if mark else "", count(one.world_size, "rank")
+        rule = cut(rule, LONGEST_RULE, ellipsis=ellipsis)
+        answers.append(Answer(one.name, clean(one.name, ascii), rule, key, chip, ranks))
+    return answers
 
 
 class ChooseScreen(Dialog[str | None]):
@@ -112,7 +155,8 @@ class ChooseScreen(Dialog[str | None]):
             self.KEYS = (("enter", "choose"), ("shift+letter", shifted), ("escape", "cancel"))
 
     def compose(self) -> ComposeResult:
-        with self.box(classes="-small"):
+        with self.box(classes="-choices") as box:
+            box.styles.min_width = cell_len(self._heading) + 8
             if self._question:
                 yield Static(Content(self._question))
             yield AnswerList(self._answers, shifted=bool(self._shifted))

@@ -20,11 +20,13 @@ class DetailsScreen(Dialog[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,d,enter", "dismiss", "close")]
 
-    def __init__(self, title: str, text: Text, chip: str = "DETAILS") -> None:
+    def __init__(self, title: str, text: Text, chip: str = "DETAILS", *, drawn: bool = False) -> None:
         super().__init__(title)
         self.CHIP = chip
         self._text = text
+        self._drawn = drawn
+        """Whether its lines have their width already, and the dialog that of its lines."""
 
     def compose(self) -> ComposeResult:
-        with self.box(VerticalScroll, "-tall"):
+        with self.box(VerticalScroll, "-tall -details" if self._drawn else "-tall"):
             yield Static(self._text, markup=False)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 from textual import on
@@ -20,16 +21,21 @@ from placetui.tui.widgets.field import TextField
 EVERYWHERE = (
     ("ctrl+p", "Find a command by its name."),
     ("tab", "Move between the panels."),
-    ("click", "Select a device; double-click: go to its rule. On a key in the footer: press it."),
+    ("click", "Select a device, or press a key."),
+    ("double-click", "Go to the rule of a device."),
     ("drag", "Select devices."),
     ("wheel", "Scroll; with shift sideways."),
 )
 """What is no action of ours, or done with the mouse."""
 
-COLUMN = 50
+COLUMN = 54
 """Columns of text that one column of keys takes."""
 
 MOST_COLUMNS = 4
+GAP = 2
+
+Group: TypeAlias = tuple[str, Sequence[tuple[str, str, str]]]
+"""A heading, and keys with what they do, and the name that the bottom line has for it."""
 
 
 class HelpScreen(Dialog[None]):
@@ -72,44 +78,53 @@ class HelpScreen(Dialog[None]):
 
 
 def help_table(rebound: Mapping[str, str], ascii: bool, words: str = "", columns: int = 1) -> Table:
-    """Keys and sentences, by group, as far as they contain some words; groups stay whole in their column."""
-    groups: list[tuple[str, list[tuple[str, str]]]] = [
-        (group, [("  ".join(key_names(action, rebound, ascii)), action.help) for action in actions])
+    """Keys and sentences, by group, as far as they contain some words; columns are about equally high."""
+    groups: list[Group] = [
+        (group, [("  ".join(key_names(action, rebound, ascii)), action.help, action.label) for action in actions])
         for group, actions in by_group().items()
     ]
-    groups.append(("Everywhere", list(EVERYWHERE)))
-    found = [
-        (group, [(key, sentence) for key, sentence in rows if words in f"{group} {key} {sentence}".lower()])
-        for group, rows in groups
+    groups.append(("Everywhere", [(key, sentence, "") for key, sentence in EVERYWHERE]))
+    found: list[Group] = [
+        (group, [row for row in rows if words in " ".join((group, *row)).lower()]) for group, rows in groups
     ]
     found = [(group, rows) for group, rows in found if rows]
-    table = Table.grid(padding=(0, 3, 0, 0), expand=True)
+    table = Table.grid(padding=(0, GAP, 0, 0), expand=True, pad_edge=False)
     if not found:
         table.add_row(Text("no key matches", "dim"))
         return table
-    height = sum(len(rows) + 2 for _, rows in found)
-    filled: list[list[tuple[str, list[tuple[str, str]]]]] = [[]]
-    for entry in found:
-        used = sum(len(rows) + 2 for _, rows in filled[-1])
-        if used and used + len(entry[1]) / 2 > height / columns and len(filled) < columns:
-            filled.append([])
-        filled[-1].append(entry)
+    keys = max(cell_len(key) for _, rows in groups for key, *_ in rows)
+    filled = _balanced(found, columns)
     for _ in range(columns):
         table.add_column(ratio=1)
-    table.add_row(*map(_column, filled))
+    table.add_row(*(_column(one, keys) for one in filled))
     return table
 
 
-def _column(groups: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> Table:
-    """Groups below each other; a sentence that needs several lines stays in its column."""
-    column = Table.grid()
+def _balanced(groups: Sequence[Group], columns: int) -> list[list[Group]]:
+    """Groups in so many columns, in their order, so that the highest is as low as can be."""
+    heights = [len(rows) + 2 for _, rows in groups]
+    for limit in range(max(heights), sum(heights) + 1):
+        filled: list[list[Group]] = [[]]
+        used = 0
+        for group, height in zip(groups, heights, strict=True):
+            if used + height > limit:
+                filled.append([])
+                used = 0
+            filled[-1].append(group)
+            used += height
+        if len(filled) <= columns:
+            return filled
+    return [list(groups)]
+
+
+def _column(groups: Sequence[Group], keys: int) -> Table:
+    """Groups below each other, with their sentences at one place; a long one stays in its column."""
+    column = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    column.add_column(no_wrap=True, min_width=keys + 1)
+    column.add_column()
     for group, rows in groups:
         column.add_row(Text(group, "bold"))
-        table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(no_wrap=True, min_width=8)
-        table.add_column()
-        for keys, sentence in rows:
-            table.add_row(Text(f" {keys}", "bold"), Text(sentence, "dim"))
-        column.add_row(table)
+        for key, sentence, _ in rows:
+            column.add_row(Text(f" {key}", "bold"), Text(sentence, "dim"))
         column.add_row()
     return column

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
@@ -21,11 +22,15 @@ from placetui.placement.wording import age
 from placetui.tui.cluster.jobs import Job
 from placetui.tui.cluster.requests import ClusterRequest, Outcome, failure_words
 from placetui.tui.dialogs.dialog import Dialog
+from placetui.tui.widgets.panel import title_of
 
 LOOK_AGAIN = 2.0
 """Seconds between looks."""
 
 LONGEST_NAME = 40
+LOOKS = {"degraded": "grid-error", "failed": "grid-error", "incomplete": "grid-warning", "starting": "grid-warning"}
+"""Colours of states that are not as they should be."""
+
 OTHER_COLUMNS = 38
 """Columns of state, number of ranks and age, and all that is between and around."""
 
@@ -86,8 +91,10 @@ class JobsScreen(Dialog[JobChoice | None]):
             says.update(Content(clean(failure_words(outcome), self._ascii)))
             return
         jobs = [Job.read(one) for one in outcome.get("jobs", ())]
-        where = f"on {outcome.get('address', '')}"
-        says.update(Content(where if jobs else f"there are no jobs {where}: L launches the open file"))
+        address = clean(str(outcome.get("address", "")), self._ascii)
+        says.display = not jobs
+        says.update(Content(f"there are no jobs on {address}: L launches the open file"))
+        self.query_one(".dialog").border_title = title_of("Jobs", len(jobs) or None, address)
         self._fill(jobs)
 
     def _fill(self, jobs: list[Job]) -> None:
@@ -98,7 +105,8 @@ class JobsScreen(Dialog[JobChoice | None]):
             if gone is not None:
                 table.remove_row(gone)
         ellipsis = ".." if self._ascii else "…"
-        longest = max(16, min(LONGEST_NAME, self.size.width // 4))
+        names = max((cell_len(clean(job.name, self._ascii)) for job in jobs), default=0)
+        longest = min(names, max(16, min(LONGEST_NAME, self.size.width // 4)))
         room = max(8, min(120, self.size.width * 9 // 10) - OTHER_COLUMNS - longest)
         for job in jobs:
             name = cut(clean(job.name, self._ascii), longest, keep="ends", ellipsis=ellipsis)
@@ -110,7 +118,16 @@ class JobsScreen(Dialog[JobChoice | None]):
             )
             alive = f"{job.alive}/{job.world_size}" if job.world_size else ""
             # As texts: the table would read plain strings as markup.
-            cells = tuple(map(Text, (name, job.state, alive, age(job.created, self._now()), file)))
+            colors = self.app.theme_variables
+            muted = colors["grid-muted"]
+            look = colors[LOOKS[job.state]] if job.state in LOOKS else ""
+            cells = (
+                Text(name, "bold"),
+                Text(job.state, look),
+                Text(alive, look, justify="right"),
+                Text(age(job.created, self._now()), muted, justify="right"),
+                Text(file, muted),
+            )
             if job.name not in {row.value for row in table.rows}:
                 table.add_row(*cells, key=job.name)
                 continue

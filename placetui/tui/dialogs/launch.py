@@ -16,18 +16,23 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from placetui.grid import Pen, clean
+from placetui.grid import Pen, Run
+from placetui.grid.look.style import ERROR, MUTED, NAME, OK, TEXT, WARNING
 from placetui.grid.panels.launch import rank_bar, step_lines, waiting_lines
 from placetui.observe.operations import Failure
-from placetui.placement.wording import count, listing, plain, share_figure
+from placetui.placement.wording import count, listing, plain, ranges, share_figure
 from placetui.tui.cluster.launch import Launch, gpu_text, worker_of
 from placetui.tui.dialogs.choose import Answer, AnswerList
 from placetui.tui.dialogs.dialog import Dialog
 from placetui.tui.themes import GridPalette
+from placetui.tui.widgets.content import text_of
 from placetui.tui.widgets.panel import Panel, title_of
 
 MOST_ROWS = 1000
 """Ranks that are listed; a person reads fewer."""
+
+MOST_SINGLE = 12
+"""Ranks up to which each has a line of its own."""
 
 MOST_NOTES = 4
 """Of what preflight says; its own screen has all."""
@@ -76,7 +81,8 @@ class LaunchScreen(Dialog[str | None]):
 
     def _fill(self) -> None:
         self._fill_steps()
-        self.query_one("#launch-text", Static).update(launch_text(self.launch, self._ascii))
+        words = _Words(self.launch, self._pen, GridPalette(self.app.theme_variables, color=not self.app.no_color))
+        self.query_one("#launch-text", Static).update(Group(*words.lines()))
         if self.launch.dry_run and not self.launch.under_way:
             refusal = self.query_one("#launch-refusal", Static)
             refusal.display = True
@@ -84,9 +90,10 @@ class LaunchScreen(Dialog[str | None]):
         self.query_one(AnswerList).show(self._possible())
         failed = isinstance(self.launch.outcome, Failure)
         before, self._asked = self._asked, "failed" if failed else self.launch.question
-        if self._asked not in (before, "", "launch"):  # what the answer depends on stands below the steps
-            text = self.query_one("#launch-text")
-            self.call_after_refresh(text.scroll_visible, top=True, animate=False)
+        if self._asked not in (before, "", "launch"):  # what the answer depends on comes before the steps
+            body = self.query_one(VerticalScroll)
+            body.move_child(self.query_one("#launch-text"), before=self.query_one("#launch-steps"))
+            body.scroll_home(animate=False)
 
     def _fill_steps(self) -> None:
         """The steps, the ranks that are alive, and who is waited for."""
@@ -134,96 +141,140 @@ class LaunchScreen(Dialog[str | None]):
         self.dismiss(event.value)
 
 
-def launch_text(launch: Launch, ascii: bool) -> Group:
+class _Words:
     """All that is known of a launch, for a person who decides or waits."""
-    return Group(*_lines(launch, ascii))
 
+    def __init__(self, launch: Launch, pen: Pen, palette: GridPalette) -> None:
+        self._launch = launch
+        self._pen = pen
+        self._palette = palette
 
-def _hanging(head: str, words: str) -> Table:
-    """Words that stay right of their head when they need several lines."""
-    table = Table.grid()
-    table.add_column(no_wrap=True)
-    table.add_column()
-    table.add_row(Text(head, "bold"), Text(words))
-    return table
+    def _text(self, *runs: Run) -> Text:
+        text = text_of(tuple(Run(self._pen.clean(text), style) for text, style in runs), self._palette)
+        text.end = "\n"
+        return text
 
+    def _hanging(self, head: Run, words: str) -> Table:
+        """Words that stay right of their head when they need several lines."""
+        table = Table.grid()
+        table.add_column(no_wrap=True)
+        table.add_column()
+        table.add_row(self._text(head), Text(self._pen.clean(plain(words))))
+        return table
 
-def _lines(launch: Launch, ascii: bool) -> Iterator[Text | Table]:
-    done, doing = ("+", "-") if ascii else ("✓", "…")
-    for warning in launch.told.get("match", {}).get("warnings", ()):
-        yield _hanging("! warning: ", clean(str(warning), ascii))
-    if launch.preflight is not None and not launch.confirmed:
-        yield from _preflight(launch.preflight, done, ascii)
-    if launch.unsaved and not launch.confirmed and launch.under_way:
-        yield _hanging("! unsaved: ", "the launch uses the plan on the screen, which differs from the file")
-    outcome = launch.outcome
-    if isinstance(outcome, Failure):
-        yield from _failure(launch, outcome, ascii)
-        return
-    if launch.under_way and not launch.question and not launch.ready:
-        words = launch.ending if launch.cancelled else launch.next_words
-        yield Text(f"{doing} {clean(words, ascii)}")
-    if launch.question == "moved":
-        yield Text()
-        yield Text("Other jobs have planned GPUs. These ranks would run elsewhere:")
-        yield from _table(("rank", "node", "planned", "would get"), _moves(launch), ascii)
-    elif launch.question == "used":
-        yield Text()
-        yield Text("Others use planned GPUs without a reservation in Ray:")
-        rows = [(f"GPU {one['gpu_id']}", str(one["node"]), listing(one["used_by"], 3)) for one in launch.used]
-        yield from _table(("device", "node", "used by"), rows, ascii)
-    elif launch.expected and not launch.confirmed:
-        yield Text()
-        yield from _table(("rank", "node", "expected", "share", "worker"), _ranks(launch), ascii)
+    def _warning(self, head: str, words: str) -> Table:
+        return self._hanging(Run(f"{self._pen.glyphs.above} {head}: ", WARNING), words)
 
+    def lines(self) -> Iterator[Text | Table]:
+        launch = self._launch
+        for warning in launch.told.get("match", {}).get("warnings", ()):
+            yield self._warning("warning", str(warning))
+        if launch.preflight is not None and not launch.confirmed:
+            yield from self._preflight(launch.preflight)
+        if launch.unsaved and not launch.confirmed and launch.under_way:
+            yield self._warning("unsaved", "the launch uses the plan on the screen, which differs from the file")
+        outcome = launch.outcome
+        if isinstance(outcome, Failure):
+            yield from self._failure(outcome)
+            return
+        if launch.under_way and not launch.question and not launch.ready:
+            words = launch.ending if launch.cancelled else launch.next_words
+            yield self._text(Run(f"{self._pen.glyphs.states['starting']} ", NAME), Run(words, TEXT))
+        if launch.question == "moved":
+            yield Text("Other jobs have planned GPUs. These ranks would run elsewhere:")
+            yield from self._table(("rank", "node", "planned", "would get"), self._moves())
+        elif launch.question == "used":
+            yield Text("Others use planned GPUs without a reservation in Ray:")
+            rows = ((f"GPU {one['gpu_id']}", str(one["node"]), listing(one["used_by"], 3)) for one in launch.used)
+            yield from self._table(("device", "node", "used by"), rows)
+        elif launch.expected and not launch.confirmed:
+            yield from self._table(("rank", "node", "expected", "share", "worker"), self._ranks())
 
-def _preflight(found: Mapping[str, Any], done: str, ascii: bool) -> Iterator[Table]:
-    """Whether Ray could place what the framework itself asks for, and what to know before."""
-    verdict = "Ray can place what the framework requests" if found["fits"] else "it does not fit"
-    yield _hanging(f"{done if found['fits'] else '!'} preflight  ", verdict)
-    errors = [one for one in found["problems"] if one["severity"] == "error"]
-    for one in [*errors, *found["notes"]][:MOST_NOTES]:
-        words = f"{one['message']} ({one['hint']})" if one["hint"] else one["message"]
-        yield _hanging("  ! ", clean(plain(words), ascii))
+    def _preflight(self, found: Mapping[str, Any]) -> Iterator[Table]:
+        """Whether Ray could place what the framework itself asks for, and what to know before."""
+        glyphs = self._pen.glyphs
+        if found["fits"]:
+            yield self._hanging(Run(f"{glyphs.done} preflight  ", OK), "Ray can place what the framework requests")
+        else:
+            yield self._hanging(Run(f"{glyphs.states['dead']} preflight  ", ERROR), "it does not fit")
+        errors = [one for one in found["problems"] if one["severity"] == "error"]
+        for one in [*errors, *found["notes"]][:MOST_NOTES]:
+            words = f"{one['message']} ({one['hint']})" if one["hint"] else one["message"]
+            yield self._hanging(Run(f"  {glyphs.above} ", WARNING), words)
 
+    def _failure(self, failure: Failure) -> Iterator[Text | Table]:
+        launch = self._launch
+        if failure.interrupted:
+            yield Text("It was cancelled, and everything was rolled back." if launch.confirmed else "It was cancelled.")
+            return
+        yield self._hanging(Run(f"{self._pen.glyphs.states['dead']} ", ERROR), failure.message)
+        for line in failure.details.get("problems") or failure.details.get("traceback") or ():
+            for part in str(line).splitlines():
+                yield self._text(Run(f"  {self._pen.glyphs.divider} {plain(part)}", MUTED))
+        yield from self._table(("node", "lacks", "needed", "free", "reserved by"), _shortages(failure))
+        if failure.hint:
+            yield self._hanging(Run("hint: ", NAME), failure.hint)
+        if not failure.details.get("lost") and not launch.dry_run:
+            yield Text("Everything was rolled back." if launch.confirmed else "Nothing was started.")
 
-def _failure(launch: Launch, failure: Failure, ascii: bool) -> Iterator[Text | Table]:
-    if failure.interrupted:
-        yield Text("It was cancelled, and everything was rolled back." if launch.confirmed else "It was cancelled.")
-        return
-    yield Text()
-    yield Text(clean(plain(failure.message), ascii), "bold")
-    for line in failure.details.get("problems") or failure.details.get("traceback") or ():
-        for part in str(line).splitlines():
-            yield Text(f"  | {clean(plain(part), ascii)}", "dim")
-    yield from _table(("node", "lacks", "needed", "free", "reserved by"), _shortages(failure), ascii)
-    if hint := failure.hint:
-        yield _hanging("hint: ", clean(plain(hint), ascii))
-    if not failure.details.get("lost") and not launch.dry_run:
-        yield Text("Everything was rolled back." if launch.confirmed else "Nothing was started.")
-
-
-def _ranks(launch: Launch) -> Iterator[tuple[str, ...]]:
-    workers = {name: worker_of(launch.plan, name) for name in launch.plan.components}
-    for one in launch.expected:
-        component = launch.plan.components.get(one["component"])
-        share = component.rank_share(one["rank"]) if component and one["rank"] < component.world_size else None
-        yield (
-            f"{one['component']}:{one['rank']}",
-            f"{one['node_rank']}  {one['node']}",
-            gpu_text(one["gpu_ids"], one["planned"]),
-            "" if share is None else share_figure(share),
-            workers.get(one["component"], ""),
+    def _rank(self, component: str, ranks: Sequence[int]) -> Text:
+        """` A  actor 0-7`."""
+        known = component in self._pen.marks
+        return self._text(
+            self._pen.chip(component) if known else Run("   ", TEXT), Run(f" {component} {ranges(ranks)}", TEXT)
         )
 
+    def _ranks(self) -> Iterator[tuple[str | Text, ...]]:
+        """Where each rank will be; where that is many lines, those that are alike on a node in one."""
+        launch = self._launch
+        groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+        for one in launch.expected:
+            name, rank = one["component"], one["rank"]
+            component = launch.plan.components.get(name)
+            share = component.rank_share(rank) if component and rank < component.world_size else None
+            alike = (None if len(launch.expected) > MOST_SINGLE else rank, one["gpu_ids"] is None, len(one["planned"]))
+            groups.setdefault((name, one["node_rank"], one["node"], share, *alike), []).append(one)
+        for (name, node, host, share, *_), ranks in groups.items():
+            planned = [index for one in ranks for index in one["planned"]]
+            ids = None if ranks[0]["gpu_ids"] is None else [gpu for one in ranks for gpu in one["gpu_ids"]]
+            each = f", {len(ranks[0]['planned'])} each" if len(ranks) > 1 and len(ranks[0]["planned"]) > 1 else ""
+            yield (
+                self._rank(str(name), [one["rank"] for one in ranks]),
+                f"{node}  {host}",
+                gpu_text(ids, planned) + each,
+                "" if share is None else share_figure(share),
+                worker_of(launch.plan, str(name)) if name in launch.plan.components else "",
+            )
 
-def _moves(launch: Launch) -> Iterator[tuple[str, ...]]:
-    for one in launch.moved:
-        yield f"{one['component']}:{one['rank']}", str(one["node_rank"]), _gpus(one["planned"]), _gpus(one["got"])
+    def _moves(self) -> Iterator[tuple[str | Text, ...]]:
+        for one in self._launch.moved:
+            rank = self._rank(one["component"], [one["rank"]])
+            yield (
+                rank,
+                str(one["node_rank"]),
+                gpu_text(None, one["planned"]).rstrip("?"),
+                gpu_text(None, one["got"]).rstrip("?"),
+            )
 
-
-def _gpus(positions: Sequence[int]) -> str:
-    return f"GPU {','.join(map(str, positions))}"
+    def _table(self, headings: Sequence[str], rows: Iterable[tuple[str | Text, ...]]) -> Iterator[Text]:
+        """Rows in columns; nothing if there are none."""
+        shown = [tuple(one if isinstance(one, Text) else Text(self._pen.clean(one)) for one in row) for row in rows]
+        if not shown:
+            return
+        left = len(shown) - MOST_ROWS
+        del shown[MOST_ROWS:]
+        head = tuple(self._text(Run(heading, MUTED)) for heading in headings)
+        widths = [max(row[column].cell_len for row in (head, *shown)) for column in range(len(headings))]
+        yield Text()
+        for row in (head, *shown):
+            line = Text(no_wrap=True, overflow="ellipsis")
+            for cell, width in zip(row, widths, strict=True):
+                line.append_text(cell)
+                line.append(" " * (width - cell.cell_len + 3))
+            line.rstrip()
+            yield line
+        if left > 0:
+            yield self._text(Run(f"and {left} more", MUTED))
 
 
 def _shortages(failure: Failure) -> Iterator[tuple[str, ...]]:
@@ -236,22 +287,3 @@ def _shortages(failure: Failure) -> Iterator[tuple[str, ...]]:
             f"{held['free']:g} of {held['total']:g}",
             listing(held.get("held_by", ()), 4),
         )
-
-
-def _table(headings: Sequence[str], rows: Iterable[tuple[str, ...]], ascii: bool) -> Iterator[Text]:
-    """Rows in columns; nothing if there are none."""
-    shown = [tuple(clean(cell, ascii) for cell in row) for row in rows]
-    if not shown:
-        return
-    left = len(shown) - MOST_ROWS
-    del shown[MOST_ROWS:]
-    widths = [max(len(row[column]) for row in (headings, *shown)) for column in range(len(headings))]
-    yield Text(_row(headings, widths), "dim", no_wrap=True, overflow="ellipsis")
-    for row in shown:
-        yield Text(_row(row, widths), no_wrap=True, overflow="ellipsis")
-    if left > 0:
-        yield Text(f"and {left} more", "dim")
-
-
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from itertools import zip_longest
+from typing import TYPE_CHECKING, ClassVar, cast, get_args
 
 from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import Input, Label, Static
+from textual.widgets import Input, Label
 
+from placetui.document.splice import unified_diff
 from placetui.frameworks.new_job import ADVICE, Layout
-from placetui.grid import DENSITIES, Drawing, Line, Run, clean
-from placetui.grid.look.glyphs import Glyphs, glyphs
-from placetui.grid.look.style import BODY, ERROR, MUTED, NAME, WARNING
+from placetui.frameworks.registry import framework_of
+from placetui.grid import DENSITIES, Drawing, Line, Pen, Run, caption, clean, plain, to_text
+from placetui.grid.look.style import FAINT, MUTED, NAME
+from placetui.grid.moves import Moves
+from placetui.grid.panels.what_if import PlanComparison, advice_lines, verdict_lines, verdict_title
+from placetui.grid.pen import Compared
+from placetui.grid.yaml_text import yaml_line
+from placetui.observe.history import MemoryUse
 from placetui.placement.config.settings_section import MOST_GPUS, MOST_NODES
-from placetui.placement.diff import Difference, RankPosition, diff_plans, difference_lines
-from placetui.placement.plan import GPU, Plan
-from placetui.placement.wording import count, plain
+from placetui.placement.diff import Difference
+from placetui.placement.edits import Refusal
+from placetui.placement.plan import Plan
+from placetui.placement.pools import Advice, moved_border
+from placetui.placement.wording import count
+from placetui.placement.wording import plain as plain_words
 from placetui.tui.background import in_thread
+from placetui.tui.dialogs.ask import AskScreen
 from placetui.tui.dialogs.dialog import Dialog
-from placetui.tui.session import Session
+from placetui.tui.session import Session, what_if_applied
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.choices import Choices
+from placetui.tui.widgets.content import content_of
 from placetui.tui.widgets.field import TextField
 from placetui.tui.widgets.panel import Panel, title_of
+from placetui.tui.widgets.pool_border import PoolBorder
+from placetui.tui.widgets.status_bar import StatusBar, TopLine
+
+if TYPE_CHECKING:
+    from placetui.tui.app import Dashboard
 
 AS_WRITTEN = "as written"
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
@@ -36,6 +55,20 @@ WITHOUT_MOVES = ("letters", "heat")
 
 LEAST_VERDICT = 8
 """Lines that are left to the verdict below plans that stand below each other."""
+
+ROOM_FOR_CHANGE = 36
+"""Lines of a terminal from which on it may have room for the difference of the text."""
+
+LEAST_CHANGE = 4
+"""Lines from which on the difference of the text is shown."""
+
+MOST_CONTEXT = 60
+"""Lines that are shown around each difference of the text, if there is room."""
+
+FEW_NODES = 64
+"""Nodes up to which plans can be drawn as tiles in any terminal."""
+
+UNCHANGED = "nothing changes until you apply it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +83,52 @@ class WhatIf:
     layout: Layout | None = None
     """None: as written."""
 
+    training: int | None = None
+    """GPUs for training when disaggregated; None for what the framework gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a what-if comes to; worked out in a thread."""
+
+    session: Session
+    comparison: PlanComparison
+    moves: tuple[Moves, Moves]
+    """Who goes, and who came."""
+
+    text: str | Refusal
+    """Of the file once the what-if is applied, or why that is not possible; as it is where there is no room for it."""
+
 
 class WhatIfScreen(Dialog[WhatIf | None]):
-    """Nodes, GPUs per node, mode and layout."""
+    """Nodes, GPUs per node, mode and layout; the border between training and generation."""
 
     CHIP = "WHAT IF"
-    KEYS = (("enter", "apply"), ("← →", "choose"), ("tab", "next row"), ("escape", "cancel"))
+    KEYS = (
+        ("enter", "apply"),
+        ("escape", "cancel"),
+        ("← →", "choose"),
+        ("tab", "next row"),
+        ("[ ]", "border"),
+        ("y", "copy"),
+        ("x", "export"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left_square_bracket", "border(-1)", "border", priority=True),
+        Binding("right_square_bracket", "border(1)", "border", priority=True),
+        Binding("y", "copy", "copy", priority=True),
+        Binding("x", "export", "export", priority=True),
+    ]
 
     def __init__(
-        self, now: WhatIf, modes: Sequence[str], before: Session, tried: Callable[[WhatIf], Session], *, ascii: bool
+        self,
+        now: WhatIf,
+        modes: Sequence[str],
+        before: Session,
+        tried: Callable[[WhatIf], Session],
+        measured: Callable[[], Mapping[tuple[int, int], MemoryUse]],
+        *,
+        ascii: bool,
     ) -> None:
         super().__init__(ascii=ascii)
         self._now = now
@@ -67,28 +137,41 @@ class WhatIfScreen(Dialog[WhatIf | None]):
         self._tried = tried
         """What the session would be; called in a thread."""
 
+        self._measured = measured
+        """The peak memory of each GPU; called in a thread."""
+
+        self._training = now.training
+        self._divided = now.layout, now.nodes, now.gpus
+        """What the border is of."""
+
+        self._outcome: Outcome | None = None
+        self._shown: Sequence[Drawing] = ()
+
     def compose(self) -> ComposeResult:
+        yield StatusBar()
         with VerticalScroll(classes="dialog -whole", can_focus=False):
-            with Vertical(classes="box", id="choices") as box:
-                box.border_title = title_of("What if", None, "nothing changes until you apply it")
-                now = self._now
-                layout = 0 if now.layout is None else 1 + LAYOUTS.index(now.layout)
-                yield Choices("layout", (AS_WRITTEN, *LAYOUTS), layout, id="layout")
-                mode = self._modes.index(now.mode) if now.mode in self._modes else 0
-                yield Choices("mode", self._modes, mode, id="mode")
-                with Horizontal(classes="fields"):
-                    yield Label("nodes")
-                    yield TextField(str(now.nodes), type="integer", id="nodes", compact=True)
-                    yield Label("GPUs per node")
-                    yield TextField(str(now.gpus), type="integer", id="gpus", compact=True)
+            with Horizontal(classes="box", id="choices"):
+                with Vertical(id="chosen"):
+                    now = self._now
+                    layout = 0 if now.layout is None else 1 + LAYOUTS.index(now.layout)
+                    layouts = LAYOUTS if framework_of(self._before.plan).arrange is not None else ()
+                    yield Choices("layout", (AS_WRITTEN, *layouts), layout, id="layout")
+                    mode = self._modes.index(now.mode) if now.mode in self._modes else 0
+                    yield Choices("mode", self._modes, mode, id="mode")
+                    with Horizontal(classes="fields"):
+                        yield Label("nodes")
+                        yield TextField(str(now.nodes), type="integer", id="nodes", compact=True)
+                        yield Label("GPUs per node")
+                        yield TextField(str(now.gpus), type="integer", id="gpus", compact=True)
+                yield PoolBorder(id="split")
             with Horizontal(id="plans"):
                 yield Panel(id="before")
                 yield Panel(id="after")
             with Horizontal(id="verdicts"):
                 yield Panel(id="verdict")
-                with Vertical(classes="box", id="advised") as box:
-                    box.border_title = title_of("Advice")
-                    yield Static("", id="advice")
+                with Vertical(id="advised"):
+                    yield Panel(id="advice")
+                    yield Panel(id="change")
 
     def on_mount(self) -> None:
         self.query_one("#layout").focus()
@@ -98,87 +181,217 @@ class WhatIfScreen(Dialog[WhatIf | None]):
 
     @on(Choices.Changed)
     @on(Input.Changed)
+    def _chosen(self) -> None:
+        """Another layout or size begins with its own border."""
+        wanted = self._wanted()
+        if wanted is not None and (wanted.layout, wanted.nodes, wanted.gpus) != self._divided:
+            self._divided = wanted.layout, wanted.nodes, wanted.gpus
+            self._training = None
+        self._answered()
+
     def _answered(self) -> None:
-        layout = self._layout()
-        advice = " ".join(ADVICE.values()) if layout is None else ADVICE[layout]
-        self.query_one("#advice", Static).update(advice)
         if (wanted := self._wanted()) is not None:
-            self._show_moves(wanted)
+            self._compare(wanted)
 
     @work(exclusive=True)
-    async def _show_moves(self, wanted: WhatIf) -> None:
-        after = await in_thread(lambda: self._tried(wanted), "what if")
-        difference = await in_thread(lambda: diff_plans(self._before.plan, after.plan), "what if")
-        plans = self.query_one("#plans")
-        stacked, drawings = self._drawings(after, *moves_between(difference, glyphs(self._ascii)))
-        plans.set_class(stacked, "-stacked")
-        heights = [self._draw(name, drawing) for name, drawing in zip(("before", "after"), drawings, strict=True)]
-        plans.styles.height = sum(heights) if stacked else max(heights)
-        for name, lines in zip(("before", "after"), heights, strict=True):
-            self.query_one(f"#{name}").styles.height = lines if stacked else max(heights)
-        self.call_after_refresh(self._judge, after, difference)
+    async def _compare(self, wanted: WhatIf) -> None:
+        outcome = self._outcome = await in_thread(lambda: self._work_out(wanted), "what if")
+        bar, box, words = self.query_one(StatusBar), self.query_one("#choices"), caption(self._before.plan)
+        bar.palette = self._palette
+        bar.status = TopLine(
+            file=self._before.file,
+            topology=clean(words.replace("×", "x") if self._ascii else words, self._ascii),
+            marks=("what if",),
+            note=UNCHANGED,
+            ascii=self._ascii,
+        )
+        box.border_title = title_of("What if", None, "" if bar.display else UNCHANGED)
+        pools, pen = outcome.comparison.pools[1], self._pen(outcome.comparison.before)
+        training = wanted.training or (pools.training if pools.apart else None)
+        self.query_one(PoolBorder).divide(training, pools.total, pen, self._palette, movable=self._movable)
+        self.call_after_refresh(self._show_plans, outcome)
 
-    def _judge(self, after: Session, difference: Difference) -> None:
-        """Say whether it fits, and who moves, in the room that the plans leave."""
-        moves = list(difference_lines(difference)) or ["no rank moves"]
-        figures = difference.counts
-        fits = not after.errors
-        panel = self.query_one("#verdict", Panel)
-        panel.border_title = title_of("Verdict", None if fits else "does not fit", "fits" if fits else "", trouble=True)
-        panel.set_class(not fits, "-trouble")
-        lines: list[Line] = []
-        for problem in after.problems[:2]:
-            style = ERROR if problem.severity == "error" else WARNING
-            lines.append((Run(clean(plain(problem.message), self._ascii), style),))
-        parts = [(figures["stays"], "stay"), (figures["moves"], "move"), (figures["appears"], "added")]
-        parts.append((figures["vanishes"], "removed"))
-        lines.append(tuple(run for number, word in parts if number for run in _figure(number, word)))
-        room = max(1, panel.room - len(lines))
-        shown = moves if len(moves) <= room else [*moves[: room - 1], f"and {len(moves) - room + 1} more"]
-        lines += [(Run(clean(line, self._ascii), BODY),) for line in shown]
-        panel.show(lines, self._palette)
+    def _work_out(self, wanted: WhatIf) -> Outcome:
+        """In a thread: both plans compared, and what would be written."""
+        after = self._tried(wanted)
+        comparison = PlanComparison.of(self._before.plan, after.plan, self._measured())
+        written = self.size.height >= ROOM_FOR_CHANGE and after.tried and not after.errors
+        applied = what_if_applied(after) if written else after
+        leaving, coming = (Moves(comparison.difference, side, ascii=self._ascii) for side in ("before", "after"))
+        return Outcome(after, comparison, (leaving, coming), applied if isinstance(applied, Refusal) else applied.text)
+
+    # The border between training and generation
+
+    def action_border(self, steps: int) -> None:
+        """Give training fewer GPUs, or more; half of them where both pools did not fit."""
+        if self._outcome is None or not self._movable:
+            return
+        pools = self._outcome.comparison.pools[1]
+        if self._training is None and not pools.apart:
+            self._training = moved_border(pools, pools.total // 2, 0)
+        else:
+            self._training = moved_border(pools, self._training or pools.training, steps)
+        self._answered()
+
+    @property
+    def _movable(self) -> bool:
+        """Whether training can be given other GPUs than generation."""
+        return self._layout() == "disaggregated"
+
+    # What it comes to
+
+    def _pen(self, plan: Plan) -> Pen:
+        return Pen(plan, self._ascii, cell_len, color=not self.app.no_color)
 
     @property
     def _palette(self) -> GridPalette:
         return GridPalette(self.app.theme_variables, color=not self.app.no_color)
 
-    def _drawings(
-        self, after: Session, leaving: Mapping[tuple[str, int], str], coming: Mapping[tuple[str, int], str]
-    ) -> tuple[bool, list[Drawing]]:
-        """Both plans in the most detailed density that fits; below each other if only then they show who moves."""
-        width, height = self.size.width, self.size.height - self.query_one("#choices").outer_size.height - 1
-        found: list[tuple[bool, list[Drawing]]] = []
-        beside, below = (False, width // 2, height * 2 // 3), (True, width, (height - LEAST_VERDICT) // 2)
+    def _show_plans(self, outcome: Outcome) -> None:
+        plans = self.query_one("#plans")
+        stacked, drawings, room = self._drawings(outcome)
+        self._shown = drawings
+        plans.set_class(stacked, "-stacked")
+        written = [_trimmed([*one.header(), *one.lines(0, room)]) for one in drawings]
+        heights = [len(lines) + 2 for lines in written]
+        plans.styles.height = sum(heights) if stacked else max(heights)
+        for name, drawing, lines, height in zip(("before", "after"), drawings, written, heights, strict=True):
+            self.query_one(f"#{name}").styles.height = height if stacked else max(heights)
+            self._entitle(name, drawing, outcome.comparison.difference)
+            self.query_one(f"#{name}", Panel).show(lines, self._palette)
+        self.call_after_refresh(self._judge, outcome)
+
+    def _judge(self, outcome: Outcome) -> None:
+        """Say whether it fits, who moves, and what speaks for it, in the room that the plans leave."""
+        comparison, problems, palette = outcome.comparison, outcome.session.problems, self._palette
+        pens = self._pen(comparison.before), self._pen(comparison.after)
+        panel = self.query_one("#verdict", Panel)
+        panel.border_title = content_of(verdict_title(pens[1], comparison, problems), palette)
+        panel.set_class(bool(outcome.session.errors), "-trouble")
+        panel.show(verdict_lines(pens, comparison, problems, panel.content_size.width, panel.room), palette)
+        self._advise(outcome, pens[1])
+
+    def _advise(self, outcome: Outcome, pen: Pen) -> None:
+        """Points for and against; below them, where there is room, what would be written."""
+        layout = self._layout()
+        points = [one for one in outcome.comparison.advice if not one.detail]
+        general = [ADVICE[layout]] if layout is not None else list(ADVICE.values())
+        points += [Advice("hint", words) for words in general]
+        advised, panel, change = (self.query_one(name) for name in ("#advised", "#advice", "#change"))
+        lines = advice_lines(pen, points, advised.size.width - 4, advised.size.height - 2)
+        room = advised.size.height - len(lines) - 4
+        text = self._change_lines(outcome.text, pen, room) if room >= LEAST_CHANGE else []
+        change.display = bool(text)
+        panel.styles.height = len(lines) + 2 if change.display else "1fr"
+        for name, title, shown in (("#advice", "Advice", lines), ("#change", "File", text)):
+            panel = self.query_one(name, Panel)
+            panel.border_title = title_of(title, None, "" if title == "Advice" else "once applied")
+            panel.show(shown, self._palette)
+
+    def _change_lines(self, text: str | Refusal, pen: Pen, room: int) -> list[Line]:
+        """What changes in the file, with as much of what stays around it as there is room for."""
+        if isinstance(text, Refusal):
+            words = f"Cannot be written: {plain_words(text.reason)}"
+            return [(Run(clean(words, self._ascii), MUTED),)]
+        lines: list[str] = []
+        for context in (MOST_CONTEXT, 3):
+            lines = unified_diff(self._before.text, text, "", context)[2:]
+            if len(lines) <= room:
+                break
+        styles = {"-": MUTED, "@": FAINT}
+        shown: list[Line] = []
+        for line in (clean(line, self._ascii) for line in lines[:room]):
+            if (style := styles.get(line[:1])) is not None:
+                shown.append((Run(line, style),))
+            elif line[:1] == "+":
+                shown.append((Run("+", NAME), *yaml_line(line[1:], pen.marks, key=NAME, value=NAME)))
+            else:
+                shown.append(yaml_line(line, pen.marks))
+        return shown
+
+    def _drawings(self, outcome: Outcome) -> tuple[bool, list[Drawing], int]:
+        """Both plans in the most detailed density that fits; below each other if only then they show who moves.
+
+        Also how many lines there are for each.
+        """
+        comparison = outcome.comparison
+        plans, memory = (comparison.before, comparison.after), comparison.memory
+        rows = [max(rows) for rows in zip_longest(*map(_residents, plans), fillvalue=0)]
+        figures = memory, {} if comparison.difference else memory
+        shown = [
+            Compared(moves, measured, bool(memory), rows)
+            for moves, measured in zip(outcome.moves, figures, strict=True)
+        ]
+        width, height = self.size.width, self.query_one(".dialog").size.height
+        height -= self.query_one("#choices").outer_size.height
+        found: list[tuple[bool, list[Drawing], int]] = []
+        beside, below = (False, width // 2, height - LEAST_VERDICT), (True, width, (height - LEAST_VERDICT) // 2)
         for stacked, columns, lines in (beside, below):
-            whole = (
-                Drawing(one.plan, ascii=self._ascii, width=max(20, columns - 4), cell_width=cell_len, moves=moves)
-                for one, moves in ((self._before, leaving), (after, coming))
-            )
-            fitted = [one.fitted(max(6, lines - 2)) for one in whole]
-            density = max((one.density for one in fitted), key=DENSITIES.index)
-            found.append((stacked, [one.change(density=density) for one in fitted]))
+            drawings = [
+                Drawing(
+                    plan,
+                    ascii=self._ascii,
+                    color=not self.app.no_color,
+                    width=max(20, columns - 4),
+                    cell_width=cell_len,
+                    compared=compared,
+                ).fitted(max(6, lines - 2))
+                for plan, compared in zip(plans, shown, strict=True)
+            ]
+            density = max((one.density for one in drawings), key=DENSITIES.index)
+            drawings = [one.change(density=density) for one in drawings]
+            found.append((stacked, drawings, max(6, lines - 2)))
             if density not in WITHOUT_MOVES:
                 return found[-1]
         return min(found, key=lambda one: DENSITIES.index(one[1][0].density))
 
-    def _draw(self, name: str, drawing: Drawing) -> int:
-        """Draw a plan into its panel; how many lines that takes."""
-        panel, plan, signs = self.query_one(f"#{name}", Panel), drawing.plan, glyphs(self._ascii)
+    def _entitle(self, name: str, drawing: Drawing, difference: Difference) -> None:
+        """Say in the border of a plan what it is, and what its signs mean."""
+        panel, plan = self.query_one(f"#{name}", Panel), drawing.plan
         ranks = count(sum(one.world_size for one in plan.components.values()), "rank")
-        panel.border_title = title_of(name.capitalize(), None, f"{count(len(plan.nodes), 'node')}, {ranks}")
-        words = {
-            signs.goes: "moves to this device",
-            signs.came: "moves from this device",
-            signs.ends: "removed",
-            "+": "added",
-        }
-        shown = set() if drawing.density in WITHOUT_MOVES else {move[0] for move in drawing.pen.moves.values()}
-        panel.border_subtitle = Content("   ".join(f"{sign} {text}" for sign, text in words.items() if sign in shown))
-        lines = [*drawing.header(), *drawing.lines(0, max(6, self.size.height * 2 // 3))]
-        while lines and not lines[-1]:
-            lines.pop()
-        panel.show(lines, self._palette)
-        return len(lines) + 2
+        tried = self._layout() if name == "after" else self._now.layout
+        about = f"{tried or AS_WRITTEN}, {count(len(plan.nodes), 'node')}, {ranks}"
+        title = title_of(name.capitalize(), None, about)
+        moving = difference.counts["moves"]
+        if name == "after" and moving:
+            title = Content.assemble(title, (f"  {moving} move", "bold $grid-text"))
+        panel.border_title = title
+        key: list[str] = []
+        if drawing.density not in WITHOUT_MOVES:
+            key = [f"{sign.text} {text}" for sign, text in drawing.pen.moves_key()]
+            key += [f"{drawing.pen.glyphs.eighths[-1]} peak memory"] * bool(drawing.pen.memory)
+        elif drawing.density == "letters" and moving:
+            key = [f"{'tinted' if drawing.pen.color else 'underlined'}: moves"]
+        panel.border_subtitle = Content("   ".join(key))
+
+    # Taking it along
+
+    def _exported(self) -> str:
+        if self._outcome is None:
+            return ""
+        comparison, problems = self._outcome.comparison, self._outcome.session.problems
+        pens = self._pen(comparison.before), self._pen(comparison.after)
+        parts = [f"{name}\n{to_text(drawing)}" for name, drawing in zip(("Before", "After"), self._shown, strict=True)]
+        verdict = [verdict_title(pens[1], comparison, problems), *verdict_lines(pens, comparison, problems, 100, 100)]
+        advice = advice_lines(pens[1], comparison.advice, 100, 100)
+        parts += ["\n".join(plain(line).rstrip() for line in lines) for lines in (verdict, advice) if lines]
+        return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+    def action_copy(self) -> None:
+        self.app.copy_to_clipboard(self._exported())
+        self.notify("copied before and after, if the terminal supports OSC 52; x saves them to a file", markup=False)
+
+    @work
+    async def action_export(self) -> None:
+        from placetui.tui.shot import stable
+
+        picture = stable(self.app.export_screenshot(title=self._before.file, simplify=True))
+        stem = os.path.splitext(os.path.basename(self._before.file))[0] or "what-if"
+        question = "File name; .svg draws a picture, anything else text."
+        name = await self.app.push_screen_wait(AskScreen("Export", question, f"{stem}-what-if.svg"))
+        if name is not None:
+            text = picture if name.endswith(".svg") else self._exported()
+            cast("Dashboard", self.app).write_new(name, text)
 
     @on(Choices.Submitted)
     @on(Input.Submitted)
@@ -200,30 +413,18 @@ class WhatIfScreen(Dialog[WhatIf | None]):
         if nodes is None or gpus is None:
             return None
         mode = self._modes[self.query_one("#mode", Choices).chosen]
-        return WhatIf(nodes, gpus, None if mode == AS_WRITTEN else mode, self._layout())
+        layout = self._layout()
+        training = self._training if layout == "disaggregated" else None
+        return WhatIf(nodes, gpus, None if mode == AS_WRITTEN else mode, layout, training)
 
 
-def _figure(number: int, word: str) -> Line:
-    return Run(f"{number} ", NAME), Run(f"{word}  ", MUTED)
+def _residents(plan: Plan) -> list[int]:
+    """The most rows of residents of each node; nothing of plans that are never drawn as tiles."""
+    drawing = Drawing(plan)
+    return [drawing.residents(node) for node in range(len(plan.nodes))] if len(plan.nodes) <= FEW_NODES else []
 
 
-def moves_between(
-    difference: Difference, signs: Glyphs
-) -> tuple[dict[tuple[str, int], str], dict[tuple[str, int], str]]:
-    """By component and rank, what is written beside it before (`→8`, `−`) and after (`←0`, `+`)."""
-    leaving: dict[tuple[str, int], str] = {}
-    coming: dict[tuple[str, int], str] = {}
-    for one in difference.components:
-        for move in one.moves:
-            leaving[one.component, move.rank] = f"{signs.goes}{_number(difference.after, move.after)}"
-            coming[one.component, move.rank] = f"{signs.came}{_number(difference.before, move.before)}"
-        leaving.update({(one.component, rank): signs.ends for rank, _ in one.vanishes})
-        coming.update({(one.component, rank): "+" for rank, _ in one.appears})
-    return leaving, coming
-
-
-def _number(plan: Plan, position: RankPosition) -> str:
-    """The first device of a rank, counted over all nodes; of other hardware nothing."""
-    if position.kind != GPU:
-        return ""
-    return str(sum(node.gpus for node in plan.nodes[: position.node]) + position.devices[0])
+def _trimmed(lines: list[Line]) -> list[Line]:
+    while lines and not plain(lines[-1]).strip():
+        lines.pop()
+    return lines

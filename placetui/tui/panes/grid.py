@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partialmethod
@@ -19,14 +20,17 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from placetui.grid import DENSITIES, METRICS, CursorMark, Density, Drawing, HeatMetric, Line, Place
-from placetui.grid.find import ORDERS, Hits, Order, find, matching_nodes, order_nodes
-from placetui.placement.plan import GPU
+from placetui.grid.find import MARKED, ORDERS, Hits, Order, find, marked, matching_nodes, order_nodes
+from placetui.grid.moves import Moves
+from placetui.grid.pen import Compared
+from placetui.placement.diff import Difference
+from placetui.placement.plan import GPU, Plan
 from placetui.placement.wording import count, plain
 from placetui.tui.actions import bindings
 from placetui.tui.live import LivePicture, changed_between
-from placetui.tui.messages import HitShown, JumpToRule, SelectionChanged
+from placetui.tui.messages import HitShown, JumpToRule
 from placetui.tui.panes.navigation import Navigator
-from placetui.tui.selection import Selection, ranks_at
+from placetui.tui.selection import NOTHING, Selection, ranks_at
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.content import changed_columns
 
@@ -34,6 +38,12 @@ NO_HITS = Hits("")
 
 HIGHLIGHT = 1.0
 """Seconds for which a change is highlighted."""
+
+MOST_HIGHLIGHTED = 512
+"""Devices: where more change at once, no eye could follow, and nothing is highlighted."""
+
+MOST_COMPARED = 2048
+"""Ranks of two plans up to which it is worked out whom an edit moves."""
 
 EMPHASES = ("changed", "hit", "highlight", "selected", "mate", "hover", "cursor", "cursor-mark")
 """Highlights, weakest first; later ones cover earlier ones."""
@@ -116,6 +126,7 @@ class GridPane(ScrollView, can_focus=True):
     selected: reactive[frozenset[Place]] = reactive(frozenset(), init=False)
     """What an edit is about; empty: the device under the cursor."""
 
+    target: reactive[Selection] = reactive(NOTHING, repaint=False, init=False)
     drawing: reactive[Drawing | None] = reactive(None, repaint=False, init=False, always_update=True)
 
     def __init__(
@@ -135,6 +146,9 @@ class GridPane(ScrollView, can_focus=True):
         self._changed: frozenset[Place] = frozenset()
         """Devices that are highlighted for a moment, since something just happened there."""
 
+        self._difference: Difference | None = None
+        """What the drawing shows of the moves of a rule that is typed."""
+
         self._column = 0
         """The device column that the cursor keeps while it passes shorter rows."""
 
@@ -145,7 +159,6 @@ class GridPane(ScrollView, can_focus=True):
         """Where the mouse button went down."""
 
         self._dragged = False
-        self._told: Selection | None = None
         self._found_before = NO_HITS, -1
         self._strips: LRUCache[object, Strip] = LRUCache(4096)
 
@@ -161,14 +174,23 @@ class GridPane(ScrollView, can_focus=True):
             if self._motion and before is not None and before.live is not None and after.live is not None:
                 self._highlight_changes(after.live.changed_since(before.live))
         else:
-            if before is not None and before.plan is not after.plan:
+            other = before is not None and before.plan is not after.plan
+            if other:
                 self._follow_plan(after)
-            self.draw()
-        self._tell()
+            if self._other_moves(before, after):
+                self.draw()
+            if self._motion and other and before is not None and after.preview is None:
+                self._highlight_changes(moved_between(before.plan, after.plan))
+        self._select()
+
+    def _other_moves(self, before: LivePicture | None, after: LivePicture) -> bool:
+        """Whether two pictures differ in more than a heat wall shows."""
+        wall = self.drawing is not None and self.drawing.density == "heat" and self.drawing.plan is after.plan
+        return not wall or before is None or before.preview is None or after.preview is None
 
     def _highlight_changes(self, places: Collection[tuple[int, int]]) -> None:
         """Highlight devices for a moment."""
-        if not places:
+        if not 0 < len(places) <= MOST_HIGHLIGHTED:
             return
         new = frozenset(Place(node, GPU, index) for node, index in places)
         self._changed |= new
@@ -214,12 +236,16 @@ class GridPane(ScrollView, can_focus=True):
         width = self.room or (before.requested_width if before else 0)
         if picture is None or not width:
             return
-        look, nodes = self.look, self.look.nodes(picture)
-        if before is not None and before.plan is picture.plan:
+        preview, look = picture.preview, self.look
+        # What the nodes are sorted by may not be seen in a preview.
+        nodes = before.nodes if preview is not None and before is not None else look.nodes(picture)
+        difference = None if preview is None else preview.difference
+        if before is not None and before.plan is picture.plan and difference is self._difference:
             drawing = before.change(
                 density=look.density, width=width, nodes=nodes, overlay=picture.live, metric=look.metric, spare=0
             )
         else:
+            self._difference = difference
             drawing = Drawing(
                 picture.plan,
                 look.density or (before.density if before else "tile"),
@@ -230,6 +256,7 @@ class GridPane(ScrollView, can_focus=True):
                 nodes=nodes,
                 overlay=picture.live,
                 metric=look.metric,
+                compared=None if difference is None else Compared(Moves(difference, "both", ascii=self._ascii)),
             )
         if look.density is None and self.size.height:
             # What fits needs no scroll bar, and has its room; beside one that is yet to appear there is less of it.
@@ -271,7 +298,7 @@ class GridPane(ScrollView, can_focus=True):
             self._refresh_changes(old, drawing)
         else:
             self.refresh()
-        self._tell()
+        self._select()
         self.call_after_refresh(self.show_cursor)
 
     def _alike(self, old: Drawing, new: Drawing) -> bool:
@@ -307,21 +334,13 @@ class GridPane(ScrollView, can_focus=True):
 
     # What is selected
 
-    @property
-    def target(self) -> Selection:
+    def _select(self) -> None:
         """The selected devices in the order of the plan; without any, the one under the cursor."""
         places = sorted(self.selected or {self.cursor}, key=lambda place: (place.node, place.kind, place.index))
         ranks = () if self.picture is None else ranks_at(self.picture.plan, self.cursor)
-        return Selection(self.cursor, tuple(places), ranks)
+        self.target = Selection(self.cursor, tuple(places), ranks)
 
-    def _tell(self) -> None:
-        target = self.target
-        if target != self._told:
-            self._told = target
-            self.post_message(SelectionChanged(target))
-
-    def watch_selected(self) -> None:
-        self._tell()
+    watch_selected = _select
 
     def watch_cursor(self, before: Place, after: Place) -> None:
         navigator = self._navigator
@@ -332,7 +351,7 @@ class GridPane(ScrollView, can_focus=True):
                 for mark in self.drawing.cursor(place):
                     self._refresh_span(mark.y, mark.x, mark.x + mark.width)
         self.show_cursor()
-        self._tell()
+        self._select()
 
     def watch_hover(self, before: Place | None, after: Place | None) -> None:
         self._refresh_places([place for place in (before, after) if place is not None])
@@ -526,10 +545,15 @@ class GridPane(ScrollView, can_focus=True):
     find_previous = partialmethod(_step_hits, -1)
 
     def filter(self) -> None:
-        if not self.look.hits.places:
-            self.notify("nothing to filter by: press / first", markup=False)
+        look, live = self.look, self.picture.live if self.picture else None
+        if look.hits.places and not (look.filtered and look.hits.query == MARKED):
+            self.look = replace(look, filtered=not look.filtered)
+        elif look.hits.places:
+            self.look = replace(look, hits=NO_HITS, at=-1, filtered=False)
+        elif self.picture is not None and live is not None and (hits := marked(self.picture.plan, live)).places:
+            self.look = replace(look, hits=hits, at=-1, filtered=True)
         else:
-            self.look = replace(self.look, filtered=not self.look.filtered)
+            self.notify("nothing is marked, and nothing was searched for: press / first", markup=False)
 
     def reveal(self, place: Place) -> None:
         """Go to a place, also if its node is filtered away."""
@@ -647,16 +671,22 @@ class GridPane(ScrollView, can_focus=True):
             strip = Strip.join([left, body])
         return strip.crop_extend(0, width, base).apply_style(base) if scroll_x else strip.crop_extend(0, width, base)
 
+    @property
+    def _highlighted(self) -> str | None:
+        """The chosen component; none while a rule is typed, when those who move are tinted."""
+        return None if self.picture is None or self.picture.preview is not None else self.look.component
+
     def _strip(self, line: Line, key: object, emphases: tuple[Emphasis, ...]) -> Strip:
         assert self.palette is not None
         # While a component is chosen, all that is not its own steps back.
-        chosen = self.look.component if key is None else None
+        chosen = self._highlighted if key is None else None
         mark = self.drawing.marks.get(chosen) if self.drawing and chosen is not None else None
         cache_key = (key, line, emphases, chosen, mark)
         strip = self._strips.get(cache_key)
         if strip is None:
             base = self.visual_style.rich_style
-            styles = [base + self.palette.rich_style(run.style) for run in line]
+            palette = self.palette
+            styles = [palette.over(base, run.style) for run in line]
             if chosen is not None:  # but what needs attention
                 quiet = RichStyle(dim=True)
                 styles = [
@@ -664,16 +694,27 @@ class GridPane(ScrollView, can_focus=True):
                     for run, style in zip(line, styles, strict=True)
                 ]
             strip = Strip([Segment(run.text, style) for run, style in zip(line, styles, strict=True)])
-            for start, end, name, text in emphases:
-                strip = Strip.join(
-                    [
-                        strip.crop(0, start),
-                        _painted(strip.crop(start, end), self._ground(name), text),
-                        strip.crop(end, strip.cell_length),
-                    ]
-                )
+            if emphases:
+                strip = self._emphasized(strip, emphases)
             self._strips[cache_key] = strip
         return strip
+
+    def _emphasized(self, strip: Strip, emphases: tuple[Emphasis, ...]) -> Strip:
+        """The strip with what is laid over it, cut once: in the heat wall a line can have hundreds of changes."""
+        length = strip.cell_length
+        ranges = [(min(start, length), min(end, length), name, text) for start, end, name, text in emphases]
+        cuts = sorted({length, *(cut for start, end, _, _ in ranges for cut in (start, end) if cut)})
+        pieces = list(strip.divide(cuts))
+        over: list[list[tuple[RichStyle, str]]] = [[] for _ in pieces]
+        for start, end, name, text in ranges:
+            first = bisect_left(cuts, start) + 1 if start else 0
+            for number in range(first, bisect_left(cuts, end) + 1):
+                begin = cuts[number - 1] if number else 0
+                over[number].append((self._ground(name), text[begin - start : cuts[number] - start]))
+        for number, layers in enumerate(over):
+            for style, text in layers:
+                pieces[number] = _painted(pieces[number], style, text)
+        return Strip.join(pieces)
 
     def _ground(self, name: str) -> RichStyle:
         """What an emphasis adds: a ground and weight; for the cursor also the colour of the text."""
@@ -695,7 +736,7 @@ class GridPane(ScrollView, can_focus=True):
         assert self.drawing is not None
         found: list[Emphasis] = []
         wanted = self.drawing.nodes_at(y)
-        columns = self._chosen_columns(y) if self.look.component is not None else []
+        columns = self._chosen_columns(y) if self._highlighted is not None else []
         for place, name in self._standing_out(wanted):
             region = self.drawing.locate(place.node, place.index, place.kind)
             if region is None or not region.y <= y < region.y + region.height:
@@ -755,3 +796,21 @@ def _painted(strip: Strip, style: RichStyle, text: str = "") -> Strip:
     if text and segments:
         segments = [Segment(text, segments[0].style)]
     return Strip([Segment(segment.text, (segment.style or RichStyle()) + style) for segment in segments])
+
+
+def moved_between(before: Plan, after: Plan) -> set[tuple[int, int]]:
+    """Nodes and GPUs to which an edit brings a rank; none if it is about other nodes, or of very many ranks."""
+    sizes = sum(one.world_size for plan in (before, after) for one in plan.components.values())
+    if before.source != after.source or list(before.nodes) != list(after.nodes) or sizes > MOST_COMPARED:
+        return set()
+    places = [
+        {
+            (name, placed.rank, placed.cluster_node_rank, device)
+            for name, component in plan.components.items()
+            for placed in component.placements
+            if plan.kind_of(placed) == GPU
+            for device in placed.devices
+        }
+        for plan in (before, after)
+    ]
+    return {(node, device) for _, _, node, device in places[1] - places[0]}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,22 +18,22 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from placetui.grid import Line, Run, clean
-from placetui.grid.look.style import FAINT, MUTED, NAME
+from placetui.grid.inspector.flow import Flow
+from placetui.grid.look.glyphs import glyphs
+from placetui.grid.look.style import MUTED, NAME
 from placetui.grid.pen import Pen
-from placetui.grid.tables import TablePen
 from placetui.grid.tables.filters import Filter, FilterError, read_filter
 from placetui.grid.tables.rows import LARGEST_FIRST, ORDERS, Sorting, TableName, key_of
+from placetui.grid.tables.table import MARGIN, TablePen, group_lines
 from placetui.observe.events import EventLog
+from placetui.observe.model import GroupState, Observation
 from placetui.observe.rows import TableRows
-from placetui.placement.wording import count, plain
-from placetui.tui.actions import bindings
+from placetui.placement.wording import count, gib, plain
+from placetui.tui.actions import BY_ID, bindings, key_names
 from placetui.tui.live import LivePicture
-from placetui.tui.messages import RowChosen, SelectionChanged
-from placetui.tui.selection import Selection, selected_row
+from placetui.tui.messages import RowChosen
+from placetui.tui.selection import NOTHING, Selection, selected_row
 from placetui.tui.themes import GridPalette
-
-HEADER_HEIGHT = 2
-"""A caption, and the titles of the columns."""
 
 NO_FILTER: Filter = Filter("", None)
 
@@ -43,13 +44,30 @@ EXAMPLES: dict[TableName, str] = {
     "groups": "state:pending, namespace:placetui, gpus>8 …",
     "events": "kind:rank_died, component:actor, node:3 …",
 }
-NOTHING: dict[TableName, str] = {
+WHEN_EMPTY: dict[TableName, str] = {
     "processes": "no process is on any GPU",
     "ranks": "there are no ranks",
     "drift": "no drift: the cluster matches the plan",
     "groups": "there are no placement groups",
     "events": "no events since the dashboard started",
 }
+ABOUT: dict[TableName, str] = {
+    "processes": "Every process on a GPU is listed here, with its memory, job and user.",
+    "ranks": "Every rank is listed here, with its state, memory and restarts.",
+    "drift": "Differences from the plan and values beyond their thresholds are listed here.",
+    "groups": "Placement groups of Ray are listed here, with the nodes of their bundles.",
+    "events": "Ranks, nodes and jobs that start, stop or fail are listed here.",
+}
+"""What a table shows when there is something to show."""
+
+MOST_SUMMED = 5000
+"""Rows up to which a filter also says how much memory they have together."""
+
+MOST_KEPT = 64
+"""Placement groups whose bundles are remembered."""
+
+BELOW = 4
+"""Lines that have to be free below the rows, to show more of the selected one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +85,17 @@ class TableContent:
     pen: TablePen
     rows: Sequence[Any]
     sorting: Sorting
+    seen: Observation | None
     caption: str
-    """What these rows are, and how many."""
+    """How many rows a filter leaves; empty without a filter."""
 
-    nothing: str
+    nothing: tuple[str, ...]
     """What to say when there are none."""
+
+    @property
+    def header(self) -> int:
+        """Lines above the rows: the caption, and the titles of the columns."""
+        return 1 + bool(self.caption)
 
 
 class TablePane(ScrollView, can_focus=True):
@@ -88,10 +112,16 @@ class TablePane(ScrollView, can_focus=True):
 
     picture: reactive[LivePicture | None] = reactive(None, repaint=False, init=False)
     palette: reactive[GridPalette | None] = reactive(None, init=False)
+    target: reactive[Selection] = reactive(NOTHING, repaint=False, init=False)
     table: reactive[TableName] = reactive("processes", repaint=False, init=False)
     """Which one is shown."""
 
-    def __init__(self, events: EventLog, *, ascii: bool, id: str | None = None) -> None:
+    summary: reactive[tuple[str, str]] = reactive(("", ""), repaint=False, init=False)
+    """How many rows there are, and what they are about, for the border."""
+
+    def __init__(
+        self, events: EventLog, *, ascii: bool, keys: Mapping[str, str] | None = None, id: str | None = None
+    ) -> None:
         super().__init__(id=id)
         self.content: TableContent | None = None
         self.cursor = 0
@@ -101,6 +131,7 @@ class TablePane(ScrollView, can_focus=True):
             name: Looking(Sorting(next(iter(orders)), descending=name == "events")) for name, orders in ORDERS.items()
         }
         self._events = events
+        self._keys = keys or {}
         self._roster = TableRows()
         self._ascii = ascii
         self._pen: TablePen | None = None
@@ -110,6 +141,11 @@ class TablePane(ScrollView, can_focus=True):
 
         self._hover: int | None = None
         self._lines: dict[int, Line] = {}
+        self._below: list[Line] = []
+        """What stands below the rows about the selected one."""
+
+        self._bundles: dict[str, tuple[object, list[Line]]] = {}
+        """By placement group: what stands below, and what it was made of."""
 
     # What is shown
 
@@ -139,9 +175,12 @@ class TablePane(ScrollView, can_focus=True):
             self._pen_for(self.scrollable_content_region.width),
             rows,
             looking.sorting,
-            clean(self._caption(len(rows), total), self._ascii),
-            clean(self._nothing(total), self._ascii),
+            self.picture.observation,
+            clean(self._caption(rows, total), self._ascii),
+            tuple(clean(line, self._ascii) for line in self._nothing(total)),
         )
+        number = f"{len(rows):,} of {total:,}" if looking.filter.text else f"{total:,}"
+        self.summary = number if total or self.picture.live else "", clean(self._about(total), self._ascii)
         self._show(content, anew=anew)
 
     @property
@@ -186,24 +225,50 @@ class TablePane(ScrollView, can_focus=True):
             pen = self._pen = TablePen(self.table, Pen(plan, self._ascii, cell_len), width)
         return pen
 
-    def _caption(self, shown: int, total: int) -> str:
-        what = f"{'placement groups' if self.table == 'groups' else self.table}: {total}"
-        live = self.picture.live if self.picture else None
-        if self.table == "drift":
-            drift, alerts = (len(live.drift), len(live.alerts)) if live else (0, 0)
-            what = f"drift: {drift}   {count(alerts, 'alert')}"
+    def _caption(self, rows: Sequence[Any], total: int) -> str:
+        """What a filter leaves, and what that holds together."""
         text = self._looking.filter.text
-        return f"{what}   filter {text}: {shown}" if text else what
+        if not text:
+            return ""
+        held = ""
+        if self.table in ("processes", "ranks") and 0 < len(rows) <= MOST_SUMMED:
+            held = f" with {gib(sum(row.memory or 0 for row in rows))}"
+        return f"filter {text}: {len(rows):,} of {total:,}{held}"
 
-    def _nothing(self, total: int) -> str:
+    def _about(self, total: int) -> str:
+        """What the rows are about, in a few words."""
         assert self.picture is not None
-        if self.picture.observation is None and not total:
-            return "no live values: no cluster is attached"
+        live, totals = self.picture.live, self.picture.totals
+        if self.table == "events":
+            return f"since {time.strftime('%H:%M:%S', time.localtime(self._events.events[0].time))}" if total else ""
+        if live is None or totals is None:
+            return ""
+        if self.table == "processes":
+            return f"on {count(totals.busy, 'GPU')} of {count(len(live.observation.nodes), 'node')}"
+        if self.table == "ranks":
+            dead = sum(totals.dead.values())
+            return f"{totals.ranks_alive:,} alive" + (f", {dead:,} dead" if dead else "")
+        if self.table == "drift":
+            return f"{count(len(live.drift), 'difference')} from the plan, {count(len(live.alerts), 'alert')}"
+        waiting = sum(group.state != "created" for group in live.observation.groups)
+        return f"{waiting} not placed" if waiting else "all placed" if total else ""
+
+    def _nothing(self, total: int) -> tuple[str, ...]:
+        """Why there is nothing, what there would be, and what to press."""
+        assert self.picture is not None
         if total:
-            return f"nothing matches {self._looking.filter.text}; escape: clear the filter"
+            return f"nothing matches {self._looking.filter.text}", "", f"{self._key_of('clear')}: clear the filter"
+        to_grid = f"{self._key_of('view_plan')}: grid"
+        if self.picture.observation is None:
+            keys = f"{self._key_of('launch')}: launch · {self._key_of('jobs')}: jobs · {to_grid}"
+            return "no live values: no cluster is attached", ABOUT[self.table], "", keys
+        words = WHEN_EMPTY[self.table]
         if self.table == "drift" and self.picture.session.pictured:
-            return "no drift: the plan was read from the cluster"
-        return NOTHING[self.table]
+            words = "no drift: the plan was read from the cluster"
+        return words, ABOUT[self.table], "", to_grid
+
+    def _key_of(self, action: str) -> str:
+        return next(key_names(BY_ID[action], self._keys, self._ascii))
 
     # Filter and order
 
@@ -240,7 +305,7 @@ class TablePane(ScrollView, can_focus=True):
     def sort(self) -> None:
         # Who types fast sorts before there is anything to see.
         pen = self._pen_for(self.scrollable_content_region.width or self.screen.size.width)
-        columns = [slot.column.name for slot in pen.slots]
+        columns = [slot.column.name for slot in pen.slots if slot.column.name in ORDERS[self.table]]
         now = self._looking.sorting.column
         place = columns.index(now) + 1 if now in columns else 0
         self._sort_by(columns[place % len(columns)])
@@ -249,7 +314,9 @@ class TablePane(ScrollView, can_focus=True):
         self._sort_by(self._looking.sorting.column)
 
     def _sort_by(self, column: str) -> None:
-        """Sort by a column; the same one again reverses the order."""
+        """Sort by a column, if rows can be; the same one again reverses the order."""
+        if column not in ORDERS[self.table]:
+            return
         before = self._looking.sorting
         descending = not before.descending if before.column == column else column in LARGEST_FIRST
         self.looking[self.table] = replace(self._looking, sorting=Sorting(column, descending))
@@ -270,12 +337,8 @@ class TablePane(ScrollView, can_focus=True):
         content = self.content
         return content.rows[self.cursor] if content is not None and self.cursor < len(content.rows) else None
 
-    @property
-    def target(self) -> Selection:
-        return Selection() if self.picture is None else selected_row(self.picture.plan, self.row)
-
-    def _tell(self) -> None:
-        self.post_message(SelectionChanged(self.target))
+    def _select(self) -> None:
+        self.target = NOTHING if self.picture is None else selected_row(self.picture.plan, self.row)
 
     def jump(self) -> None:
         if self.row is not None:
@@ -286,14 +349,46 @@ class TablePane(ScrollView, can_focus=True):
     def _show(self, content: TableContent, *, anew: bool) -> None:
         before, lines, old = self.content, self._lines, (self.cursor, self.scroll_offset)
         self.content, self._lines = content, {}
-        self.virtual_size = Size(self.size.width, len(content.rows) + HEADER_HEIGHT)
+        self.virtual_size = Size(self.size.width, len(content.rows) + content.header)
         self._find_cursor()
         self._keep_in_view()
-        if anew or before is None or before.pen is not content.pen or old != (self.cursor, self.scroll_offset):
+        alike = before is not None and (before.pen, before.caption, before.nothing, len(before.rows)) == (
+            *(content.pen, content.caption, content.nothing),
+            len(content.rows),
+        )
+        if anew or before is None or not alike or old != (self.cursor, self.scroll_offset):
+            self._describe()
             self.refresh()
         else:
             self._refresh_changes(before, lines)
-        self._tell()
+            self._refresh_below()
+        self._select()
+
+    @property
+    def _header(self) -> int:
+        return self.content.header if self.content is not None else 1
+
+    def _describe(self) -> bool:
+        """Work out what stands below the rows; whether it differs from what is there."""
+        content, row = self.content, self.row
+        room = 0 if content is None else self.size.height - content.header - len(content.rows) - 1
+        lines: list[Line] = []
+        if content is not None and room >= BELOW and isinstance(row, GroupState):
+            key = row, room, content.pen
+            known = self._bundles.get(row.id)
+            if known is None or known[0] != key:
+                if len(self._bundles) >= MOST_KEPT:
+                    self._bundles.clear()
+                flow = Flow(content.pen.pen, max(20, content.pen.width - 2 * MARGIN))
+                known = self._bundles[row.id] = key, [(), *group_lines(flow, row, room)]
+            lines = known[1]
+        before, self._below = self._below, lines
+        return before is not lines and before != lines
+
+    def _refresh_below(self) -> None:
+        if self._describe() and self.content is not None:
+            first = self.content.header + len(self.content.rows)
+            self.refresh(Region(0, first, self.size.width, max(0, self.size.height - first)))
 
     def _find_cursor(self) -> None:
         """The row that the cursor is on, wherever it went; if it is gone, the one in its place."""
@@ -305,13 +400,13 @@ class TablePane(ScrollView, can_focus=True):
         self._key = key_of(rows[self.cursor]) if rows else None
 
     def _refresh_changes(self, before: TableContent, lines: dict[int, Line]) -> None:
-        table, width = self.content, self.size.width
-        if table is None or (before.caption, before.sorting) != (table.caption, table.sorting):
-            self.refresh(Region(0, 0, width, HEADER_HEIGHT))
+        table, width, header = self.content, self.size.width, self._header
+        if table is None or before.sorting != table.sorting:
+            self.refresh(Region(0, 0, width, header))
         first = self.scroll_offset.y
-        for y in range(first, first + max(0, self.size.height - HEADER_HEIGHT)):
+        for y in range(first, first + max(0, self.size.height - header)):
             if lines.get(y) != self._line(y):
-                self.refresh(Region(0, y - first + HEADER_HEIGHT, width, 1))
+                self.refresh(Region(0, y - first + header, width, 1))
 
     def _line(self, number: int) -> Line | None:
         table = self.content
@@ -319,36 +414,58 @@ class TablePane(ScrollView, can_focus=True):
             return None
         line = self._lines.get(number)
         if line is None:
-            line = self._lines[number] = table.pen.line(table.rows[number])
+            line = self._lines[number] = table.pen.line(table.rows[number], table.seen)
         return line
 
     def render_line(self, y: int) -> Strip:
         """One line of the screen: the caption and the titles stay at the top."""
         width, base = self.size.width, self.visual_style.rich_style
-        table, number = self.content, y - HEADER_HEIGHT + self.scroll_offset.y
+        table = self.content
         if table is None or self.palette is None:
             return Strip.blank(width, base)
-        ground = RichStyle()
-        if y == 0:
-            line: Line = (Run(table.pen.pen.cut(table.caption, width), NAME),)
-        elif y == 1:
-            line = table.pen.header(table.sorting) if table.rows else (Run("", FAINT),)
-        elif not table.rows:
-            line = (Run(table.nothing if y == HEADER_HEIGHT else "", MUTED),)
-        else:
-            found = self._line(number)
-            if found is None:
-                return Strip.blank(width, base)
-            line = found
-            if number in (self.cursor, self._hover):
-                ground = self._ground("cursor" if number == self.cursor else "hover")
+        number, over = y - table.header + self.scroll_offset.y, RichStyle()
+        line: Line | None = None
+        if not table.rows:
+            line = self._centred(y)
+        elif y < table.header:
+            line = table.pen.header(table.sorting) if y == table.header - 1 else (Run(f" {table.caption}", NAME),)
+        elif number < len(table.rows):
+            line = self._line(number)
+            if line is not None and number in (self.cursor, self._hover):
+                line, over = self._marked(line, number == self.cursor)
+        elif number - len(table.rows) < len(self._below):
+            line = (Run(" " * MARGIN, MUTED), *self._below[number - len(table.rows)])
+        if line is None:
+            return Strip.blank(width, base)
         style = self.palette.rich_style
-        strip = Strip([Segment(run.text, base + style(run.style) + ground) for run in line])
-        return strip.crop_extend(0, width, base + ground)
+        strip = Strip([Segment(run.text, base + style(run.style) + over) for run in line])
+        # What is wrong has its ground up to the border.
+        end = style(line[-1].style).bgcolor if line and line[-1].style.ground is not None else None
+        return strip.crop_extend(0, width, base + over + RichStyle(bgcolor=end))
 
-    def _ground(self, name: str) -> RichStyle:
-        style = self.get_component_rich_style(f"table-pane--{name}")
-        return RichStyle(bgcolor=style.bgcolor, bold=style.bold or None, reverse=style.reverse or None)
+    def _centred(self, y: int) -> Line | None:
+        """A line of what is said in the middle of an empty table."""
+        table = self.content
+        assert table is not None
+        number = y - max(0, (self.size.height - len(table.nothing)) // 2)
+        if not 0 <= number < len(table.nothing):
+            return None
+        text = table.pen.pen.cut(table.nothing[number], self.size.width)
+        left = max(0, (self.size.width - cell_len(text)) // 2)
+        return (Run(" " * left + text, NAME if number == 0 else MUTED),)
+
+    def _marked(self, line: Line, cursor: bool) -> tuple[Line, RichStyle]:
+        """A row under the cursor or the mouse; what is wrong keeps its ground."""
+        style = self.get_component_rich_style(f"table-pane--{'cursor' if cursor else 'hover'}")
+        tinted = bool(line) and line[0].style.ground is not None
+        over = RichStyle(
+            bgcolor=None if tinted else style.bgcolor, bold=style.bold or tinted or None, reverse=style.reverse or None
+        )
+        if not cursor or not line or not line[0].text.startswith(" "):
+            return line, over
+        first = line[0]
+        sign = glyphs(self._ascii).cursor[0]
+        return (Run(sign, first.style._replace(role="white")), Run(first.text[1:], first.style), *line[1:]), over
 
     # The cursor
 
@@ -361,11 +478,12 @@ class TablePane(ScrollView, can_focus=True):
             self._refresh_rows(self.cursor, number)
             self.cursor = number
             self._key = key_of(table.rows[number])
-            self._tell()
+            self._refresh_below()
+            self._select()
         self._keep_in_view()
 
     def _keep_in_view(self) -> None:
-        room = max(1, self.size.height - HEADER_HEIGHT)
+        room = max(1, self.size.height - self._header)
         top = self.scroll_offset.y
         if not top <= self.cursor < top + room:
             y = self.cursor if self.cursor < top else self.cursor - room + 1
@@ -373,7 +491,7 @@ class TablePane(ScrollView, can_focus=True):
 
     @property
     def _page(self) -> int:
-        return max(1, self.size.height - HEADER_HEIGHT - 1)
+        return max(1, self.size.height - self._header - 1)
 
     def cursor_up(self) -> None:
         self._move(self.cursor - 1)
@@ -400,9 +518,9 @@ class TablePane(ScrollView, can_focus=True):
 
     def _at(self, offset: Offset | None) -> int | None:
         """Number of the row under a point of the widget."""
-        if offset is None or offset.y < HEADER_HEIGHT or self.content is None:
+        if offset is None or offset.y < self._header or self.content is None:
             return None
-        number = offset.y - HEADER_HEIGHT + self.scroll_offset.y
+        number = offset.y - self._header + self.scroll_offset.y
         return number if number < len(self.content.rows) else None
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
@@ -419,11 +537,11 @@ class TablePane(ScrollView, can_focus=True):
     def _refresh_rows(self, *rows: int | None) -> None:
         for row in rows:
             if row is not None:
-                self.refresh(Region(0, row - self.scroll_offset.y + HEADER_HEIGHT, self.size.width, 1))
+                self.refresh(Region(0, row - self.scroll_offset.y + self._header, self.size.width, 1))
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        if offset is not None and offset.y == 1 and self.content is not None:
+        if offset is not None and offset.y == self._header - 1 and self.content is not None:
             column = self.content.pen.column_at(offset.x)
             if column is not None:
                 self._sort_by(column)

@@ -65,12 +65,19 @@ class Endings:
         if self._asked_to_stop:
             self._asked_to_stop = False
             self._before[signal.SIGCONT](number, frame)
-        elif (driver := self._app._driver) is not None:
-            # SIGSTOP gave no time to put anything back, and who knows what was done to the terminal since. Textual
-            # would switch everything on a second time, and then back to that.
+            self._loop.call_soon_threadsafe(self._paint)
+        else:
+            # Not in here: what the handler interrupts may hold the lock of what is written to the terminal.
+            self._loop.call_soon_threadsafe(self._take_terminal)
+
+    def _take_terminal(self) -> None:
+        """SIGSTOP gave no time to put anything back, and who knows what was done to the terminal since. Textual would
+        switch everything on a second time, and then back to that.
+        """
+        if (driver := self._app._driver) is not None:
             driver.suspend_application_mode()
             driver.resume_application_mode()
-        self._loop.call_soon_threadsafe(self._paint)
+        self._paint()
 
     def _paint(self) -> None:
         self._app.refresh(layout=True)

@@ -25,6 +25,7 @@ class GridPalette:
         """
         self._color = color
         self._looks: dict[Style, RichStyle] = {}
+        self._over: dict[tuple[RichStyle, Style], RichStyle] = {}
         self.colors = palette_of(variables)
 
     def rich_style(self, style: Style) -> RichStyle:
@@ -33,6 +34,14 @@ class GridPalette:
         if look is None:
             look = self._colored(style) if self._color else monochrome(style)
             self._looks[style] = look
+        return look
+
+    def over(self, base: RichStyle, style: Style) -> RichStyle:
+        """The look of a run on a widget's own; kept here, since a heat wall has more of them than Rich keeps."""
+        key = base, style
+        look = self._over.get(key)
+        if look is None:
+            look = self._over[key] = base + self.rich_style(style)
         return look
 
     def hue(self, number: int) -> str:
@@ -78,7 +87,7 @@ def palette_of(variables: Mapping[str, str]) -> Palette:
         warning=solid(of("warning"), ground),
         warning_ground=solid(of("warning-ground"), ground),
         warning_border=solid(of("warning-border"), ground),
-        ok=of("ok"),
+        ok=solid(of("ok"), ground),
         hues=tuple(solid(variables[name], ground) for name in COMPONENTS),
         heat=tuple(solid(variables[name], ground) for name in HEAT),
     )
@@ -98,7 +107,7 @@ _WEIGHTS: dict[Role, RichStyle] = {
 }
 
 _GROUNDS: dict[Ground | None, RichStyle] = {
-    **dict.fromkeys(("white", "alarm"), RichStyle(reverse=True, bold=True)),
+    **dict.fromkeys(("white", "alarm", "ok"), RichStyle(reverse=True, bold=True)),
     "moved": RichStyle(bold=True),
 }
 

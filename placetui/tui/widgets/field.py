@@ -11,6 +11,11 @@ class TextField(Input):
 
     cursor_blink = reactive(False, init=False)
 
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """What no number has is left to the screen around it."""
+        digits = self.type != "integer" or character is None or character.isdecimal()
+        return digits and super().check_consume_key(key, character)
+
     def number(self, least: int, most: int) -> int | None:
         """The number that was typed; None if it is none, or out of bounds."""
         number = int(self.value) if self.value.isdecimal() else -1

@@ -65,16 +65,19 @@ class KeyBar(Widget):
         self._ascii = ascii
 
     def _entries(self) -> Iterator[tuple[int, KeyHint]]:
-        """Keys and their positions, as far as there is room; the rightmost are dropped first."""
+        """Keys and their positions, as far as there is room; the rightmost are dropped first, and none is cut."""
         *shown, last = self.hints or list(self._of_view())
         x = cell_len(self.chip.text) + 3 if self.chip.text else 0
         end = self.size.width - last.width + 1
-        for hint in shown:
-            if x + hint.width > end:
+        for number, hint in enumerate(shown):
+            # A divider with nothing behind it divides nothing.
+            following = shown[number + 1].width if not hint.key and number + 1 < len(shown) else 0
+            if x + hint.width + following > end:
                 break
             yield x, hint
             x += hint.width
-        yield max(x, end), last
+        if x <= end:
+            yield end, last
 
     def _of_view(self) -> Iterator[KeyHint]:
         view = self.context.view
@@ -94,7 +97,7 @@ class KeyBar(Widget):
         names = list(key_names(BY_ID[name], self._rebound, self._ascii))
         if self.context.view == "text":  # letters go into the text
             return next((name for name in names if len(name) > 1), names[0])
-        return names[0]
+        return min(names, key=len)
 
     def render_line(self, y: int) -> Strip:
         """All in one line, painted by itself: it changes with every step of the cursor."""

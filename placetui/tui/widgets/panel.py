@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style as RichStyle
 from rich.text import Text
@@ -19,8 +20,9 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from placetui.grid import Line
+from placetui.grid import Line, Pen
 from placetui.grid.panels import Entry
+from placetui.placement.plan import Plan
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.content import changed_columns, text_of_lines
 
@@ -37,12 +39,23 @@ def title_of(name: str, count: int | str | None = None, about: str = "", *, trou
 
 
 def name_border(widget: Widget, title: Content, subtitle: Content | str = "") -> None:
-    """Write into a border; since all of the widget is painted then, only what it does not say yet."""
+    """Write into a border what it does not say yet.
+
+    Textual's own setters paint the whole widget, and with a container all that is in it; here it is the border's line.
+    """
     subtitle = Content(subtitle) if isinstance(subtitle, str) else subtitle
-    if widget.border_title != title.markup:
-        widget.border_title = title
-    if (widget.border_subtitle or "") != subtitle.markup:
-        widget.border_subtitle = subtitle
+    width, height = widget.content_size
+    if not _same(widget._border_title, title):
+        widget._border_title = title
+        widget.refresh(Region(-1, -1, width + 2, 1))
+    if not _same(widget._border_subtitle, subtitle):
+        widget._border_subtitle = subtitle
+        widget.refresh(Region(-1, height, width + 2, 1))
+
+
+def _same(before: Content | None, after: Content) -> bool:
+    """Whether two texts read and look the same; of contents, Textual compares the text alone."""
+    return before is not None and (before.plain, before.spans) == (after.plain, after.spans)
 
 
 class StyledLines(Widget):
@@ -116,7 +129,35 @@ class Panel(StyledLines):
         return self.content_size.height
 
 
-class ListPanel(Panel, can_focus=True):
+class PlanPanel(Panel):
+    """A panel about a plan, drawn for the room there is."""
+
+    palette: reactive[GridPalette | None] = reactive(None, repaint=False, init=False)
+
+    def __init__(self, *, ascii: bool, id: str) -> None:
+        super().__init__(id=id)
+        self._ascii = ascii
+        self._pen: Pen | None = None
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.update)  # a new layout that is asked for during one is lost
+
+    on_show = on_resize
+
+    def watch_palette(self) -> None:
+        self.update()
+
+    def pen_of(self, plan: Plan) -> Pen:
+        """The same one as long as the plan is the same."""
+        if self._pen is None or self._pen.plan is not plan:
+            self._pen = Pen(plan, self._ascii, cell_len, color=not self.app.no_color)
+        return self._pen
+
+    def update(self) -> None:
+        """Draw it; nothing by itself."""
+
+
+class ListPanel(PlanPanel, can_focus=True):
     """Entries, one of which can be chosen: by a click, or by arrows and enter."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"list-panel--cursor"}

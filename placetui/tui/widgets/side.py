@@ -2,52 +2,52 @@
 
 from __future__ import annotations
 
-from rich.cells import cell_len
 from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
 
-from placetui.grid import Pen
+from placetui.grid import Drawing, HeatMetric, Pen
 from placetui.grid.heat_panels import HeatPanels
 from placetui.grid.panels import Entry, component_entries, event_entries, problem_entries
 from placetui.grid.panels.components import component_rows
+from placetui.grid.panels.fits import Fits, fit_lines
 from placetui.grid.panels.jobs import job_entries
-from placetui.grid.panels.launch import waiting_lines
+from placetui.grid.panels.launch import waiting_entries
+from placetui.grid.panels.moves import move_lines
+from placetui.placement.plan import Plan
+from placetui.placement.problems import Problem
+from placetui.placement.wording import count
 from placetui.tui.cluster.launch import Launch
 from placetui.tui.live import LivePicture
-from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.panel import ListPanel, name_border, title_of
 
 HEAT_AFTER = 0.5
-"""Seconds after which the panels beside the heat wall follow it."""
+"""Seconds after which the panels beside the heat wall show it."""
+
+SPREADS: dict[HeatMetric, str] = {"state": "ranks by state", "temperature": "GPUs by temp"}
+HIGHEST: dict[HeatMetric, str] = {
+    "memory": "Fullest",
+    "load": "Busiest",
+    "temperature": "Hottest",
+    "state": "Not alive",
+}
+"""What the GPUs with the highest values are called."""
+
+HEAT_EVERY = 3.0
+"""Seconds after which they follow new values: all GPUs are gone through for that."""
 
 
-class PlanPanel(ListPanel):
+class SidePanel(ListPanel):
     """A panel that follows the picture; one that is hidden does nothing."""
 
     picture: reactive[LivePicture | None] = reactive(None, repaint=False, init=False)
-    palette: reactive[GridPalette | None] = reactive(None, repaint=False, init=False)
-
-    def __init__(self, *, ascii: bool, id: str) -> None:
-        super().__init__(id=id)
-        self._ascii = ascii
-        self._pen: Pen | None = None
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self.update)  # a new layout that is asked for during one is lost
-
-    on_show = on_resize
 
     def update(self) -> None:
-        """Draw what there is for the room there is."""
         picture, width = self.picture, self.content_size.width
-        if picture is None or self.palette is None or not width or not self._is_shown:
-            return
-        if self._pen is None or self._pen.plan is not picture.plan:
-            self._pen = Pen(picture.plan, self._ascii, cell_len)
-        self.fill(self.entries(picture, self._pen, width), self.palette)
+        if picture is not None and self.palette is not None and width and self._is_shown:
+            self.fill(self.entries(picture, self.pen_of(picture.plan), width), self.palette)
 
-    watch_picture = watch_palette = update
+    watch_picture = update
 
     @property
     def _is_shown(self) -> bool:
@@ -58,43 +58,99 @@ class PlanPanel(ListPanel):
         return []
 
 
-class ComponentsPanel(PlanPanel):
+class ComponentsPanel(SidePanel):
     """Who is placed."""
 
     component: reactive[str | None] = reactive(None, repaint=False, init=False)
     """The highlighted one."""
 
-    watch_component = PlanPanel.update
+    watch_component = SidePanel.update
 
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
         name_border(self, title_of("Components", len(picture.plan.components)))
         if self.has_class("-rows"):
             names = list(picture.plan.components)
             return [Entry((line,), names[min(n, len(names) - 1)]) for n, line in enumerate(component_rows(pen, width))]
+        preview = picture.preview
+        if preview is not None:
+            was = preview.was if preview.differs else ""
+            return component_entries(pen, width, chosen=preview.component, was=was)
         return component_entries(pen, width, live=picture.live, totals=picture.totals, chosen=self.component)
 
 
-class ProblemsPanel(PlanPanel):
+class ProblemsPanel(SidePanel):
     """Problems; during a launch, the ranks it waits for."""
 
     launch: reactive[Launch | None] = reactive(None, repaint=False, init=False, always_update=True)
 
-    watch_launch = PlanPanel.update
+    chosen: reactive[Problem | None] = reactive(None, repaint=False, init=False)
+    """The problem that is selected."""
+
+    watch_launch = SidePanel.update
+
+    def watch_chosen(self, chosen: Problem | None) -> None:
+        """Mark the selected problem, and scroll to it."""
+        self.update()
+        place = next((place for place, entry in enumerate(self._entries) if entry.value == chosen), None)
+        if chosen is not None and place is not None:
+            self.action_move(place - self._cursor)
 
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
         if self.launch is not None and not picture.notices:
             waiting = self.launch.waiting
             name_border(self, title_of("Waiting for", sum(len(one.ranks) for one in waiting)), "F log of the rank")
-            return [Entry(tuple(waiting_lines(pen, waiting, width, max(1, self.room))))]
+            return list(waiting_entries(pen, waiting, width))
         problems, notices = picture.session.problems, picture.notices
         number = len(problems) + len(notices)
         title = title_of("Problems", number or None, trouble=bool(number))
         name_border(self, title, "! next  enter go" if number else "")
         self.set_class(bool(number), "-trouble")
-        return problem_entries(pen, problems, notices, width)
+        return problem_entries(pen, problems, notices, width, chosen=self.chosen)
 
 
-class JobsPanel(PlanPanel):
+class MovesPanel(SidePanel):
+    """Who moves by the rule that is typed."""
+
+    def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
+        difference = None if picture.preview is None else picture.preview.difference
+        if difference is None:
+            name_border(self, title_of("Moves"))
+            return []
+        counts = difference.counts
+        number = counts["moves"] + counts["appears"] + counts["vanishes"]
+        stay = f"{count(counts['stays'], 'rank')} {'stays' if counts['stays'] == 1 else 'stay'}"
+        name_border(self, title_of("Moves", number or None), stay)
+        return [Entry((line,)) for line in move_lines(pen, difference, width, max(2, self.room))]
+
+
+class FitsPanel(SidePanel):
+    """How a plan fits on its GPUs, where there is nothing live."""
+
+    drawing: reactive[Drawing | None] = reactive(None, repaint=False, init=False)
+    """Of the plan: what stands on its nodes is counted once."""
+
+    _fits: tuple[Plan, Fits] | None = None
+
+    watch_drawing = SidePanel.update
+
+    def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
+        drawing, preview = self.drawing, picture.preview
+        if drawing is None or drawing.plan is not picture.plan:
+            return []
+        if self._fits is None or self._fits[0] is not picture.plan:
+            self._fits = picture.plan, Fits.of(picture.plan, drawing.census)
+        fits = self._fits[1]
+        errors = [one for one in (preview.problems if preview else ()) if one.severity == "error"]
+        wrong = next((one for one in errors if one.rule != "oversubscribed"), None)
+        number = bool(wrong) + bool(fits.over.number)
+        name_border(self, title_of("Fits", number or None, trouble=True))
+        self.set_class(bool(number), "-trouble")
+        planned, difference = preview is None or preview.refusal is None, preview.difference if preview else None
+        lines = fit_lines(pen, fits, width, wrong=wrong, difference=difference, planned=planned)
+        return [Entry((line,)) for line in lines]
+
+
+class JobsPanel(SidePanel):
     """Jobs of the cluster."""
 
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
@@ -104,19 +160,21 @@ class JobsPanel(PlanPanel):
         return found
 
 
-class EventsPanel(PlanPanel):
+class EventsPanel(SidePanel):
     """What happened."""
 
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
         seen = picture.observation
         name_border(self, title_of("Events"), f"7 all {len(picture.events)}" if picture.events else "")
         latest = picture.events[-max(1, self.room) :]
-        now = seen.time if seen else max((one.time for one in latest), default=0.0)
-        return event_entries(pen, reversed(latest), now, width)
+        return event_entries(pen, reversed(latest), seen, width)
 
 
-class HeatPanel(PlanPanel):
-    """Something that stands beside the heat wall: `map`, `spread` or `highest`."""
+class HeatPanel(SidePanel):
+    """Something that stands beside the heat wall: `cluster`, `map`, `spread`, or the `highest` values.
+
+    The last of these are `fullest` where they stand below the others, beside the inspector.
+    """
 
     panels: reactive[HeatPanels | None] = reactive(None, repaint=False, init=False)
     """What stands beside the wall that is shown; the same for all of them."""
@@ -125,32 +183,49 @@ class HeatPanel(PlanPanel):
     """Its first line that is on the screen, and the one after the last."""
 
     _due: Timer | None = None
+    _shown: HeatPanels | None = None
 
-    def watch_panels(self) -> None:
-        """The values are others: soon, since all of them are gone through."""
-        if self._due is None:
-            self._due = self.set_timer(HEAT_AFTER, self._drawn)
+    def watch_panels(self, before: HeatPanels | None, after: HeatPanels | None) -> None:
+        """Another wall is followed soon, and one with new values now and then."""
+        same = before is not None and after is not None and after.follow(before)
+        if self._due is None or not same:
+            if self._due is not None:
+                self._due.stop()
+            self._due = self.set_timer(HEAT_EVERY if same else HEAT_AFTER, self._drawn)
 
     def _drawn(self) -> None:
-        self._due = None
+        self._due, self._shown = None, self.panels
         self.update()
+
+    def catch_up(self) -> None:
+        """Show the newest values at once."""
+        if self._due is not None:
+            self._due.stop()
+            self._drawn()
 
     def watch_view(self) -> None:
         if self.id == "map":
             self.update()
 
     def watch_picture(self) -> None:
-        """The drawing follows the picture."""
+        """The figures of the cluster follow the picture, all else the drawing."""
+        if self.id == "cluster" and self._shown is not None:
+            self.update()
 
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
         panels = self.panels
+        if panels is not None and self._shown is not None and panels.follow(self._shown):
+            panels = self._shown  # what they have worked out still stands
         if panels is None:
             return []
+        if self.id == "cluster":
+            name_border(self, title_of("Cluster"))
+            return [Entry((line,)) for line in panels.cluster(width, picture.totals)] if picture.totals else []
         if self.id == "map":
             name_border(self, title_of("Map", None, "all nodes"), "g G ends")
             return [Entry((line,)) for line in panels.minimap(width, max(1, self.room), *self.view)]
         if self.id == "spread":
-            name_border(self, title_of("Spread", None, f"GPUs by {panels.metric}"))
+            name_border(self, title_of("Spread", None, SPREADS.get(panels.metric, f"GPUs by {panels.metric}")))
             return [Entry((line,)) for line in panels.spread(width, max(2, self.room - 1))]
-        name_border(self, title_of("Highest", None, panels.metric), "enter go there")
+        name_border(self, title_of(HIGHEST[panels.metric]), "enter go there")
         return [Entry((line,), place) for line, place in panels.highest(width, max(1, self.room))]

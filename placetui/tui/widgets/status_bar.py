@@ -55,6 +55,11 @@ class TopLine:
 
     errors: int = 0
     warnings: int = 0
+    figures: tuple[tuple[int, str], ...] = ()
+    """Of a rule that is typed: how many ranks move, stay and so on."""
+    note: str = ""
+    """What stands at the right in place of figures."""
+
     ascii: bool = False
 
 
@@ -101,10 +106,10 @@ class StatusBar(Bar):
             ((), name, most_of_it),
             ((), name, least),
         ):
-            if _width(head) + cell_len(file) + _width(middle) + wanted <= width:
+            if _width(head) + cell_len(file) + _width(middle) + wanted < width:
                 break
         else:
-            room = max(8, width - _width(head) - least)
+            room = max(8, width - _width(head) - least - 1)
             file = cut(name, room, keep="end", ellipsis=".." if status.ascii else "…")
             middle = ()
         left = [*head, Run(clean(file, status.ascii) or "no file", NAME), *tail, *middle]
@@ -125,6 +130,8 @@ class StatusBar(Bar):
 
     def _parts(self, status: TopLine) -> list[Part]:
         """All that can stand at the right, from left to right."""
+        if status.note:
+            return [Part(0, (Run(status.note, MUTED),))]
         signs, totals = glyphs(status.ascii), status.totals
         dead, above = signs.states["dead"], signs.above
         parts: list[Part] = []
@@ -132,15 +139,23 @@ class StatusBar(Bar):
             parts.append(Part(0, (Run(f"{dead} {count(status.errors, 'error')}", ERROR),), "next_problem"))
         if status.warnings:
             parts.append(Part(1, (Run(f"{above} {count(status.warnings, 'warning')}", WARNING),), "next_problem"))
-        if status.drift:
-            parts.append(Part(0, (Run(f"{signs.differs} {status.drift} drift", ERROR),), "view_drift"))
+        dead_ranks = 0 if totals is None else sum(totals.dead.values())
+        if status.drift > dead_ranks:  # dead ranks are said beside those that are alive
+            differs = Run(f"{signs.differs} {status.drift - dead_ranks} drift", ERROR)
+            parts.append(Part(6 if dead_ranks else 0, (differs,), "view_drift"))
         if status.alerts:
             parts.append(Part(1, (Run(f"{above} {count(status.alerts, 'alert')}", WARNING),), "view_drift"))
-        if not parts:
+        well = not parts and (totals is None or totals.ranks_alive == totals.ranks)
+        if well and (totals is None or not totals.ranks):
             parts.append(Part(1, (Run("ok" if status.ascii else "✓ fine", OK._replace(bold=True)),)))
+        for figure, word in status.figures:
+            weight = 3 if word == "stay" else 1
+            parts.append(Part(weight, (Run(f"{figure:,}", NAME), Run(f" {word}", MUTED))))
         if totals is None or not totals.gpus:
             if status.ranks:
-                parts.append(Part(2, (Run(str(status.ranks), TEXT), Run(" ranks", MUTED)), "view_ranks"))
+                ranks = " rank" if status.ranks == 1 else " ranks"
+                parts.append(Part(2, (Run(str(status.ranks), TEXT), Run(ranks, MUTED)), "view_ranks"))
+            if status.ranks and status.gpus[1]:
                 used, gpus = status.gpus
                 parts.append(Part(3, (Run(str(used), TEXT), Run(f"/{gpus} GPUs", MUTED))))
             return parts
@@ -148,9 +163,11 @@ class StatusBar(Bar):
             alive = totals.ranks_alive
             style = ERROR if totals.dead else NAME
             words = (Run(f"{alive:,}", style), Run(f"/{totals.ranks:,}", TEXT), Run(" ranks alive", MUTED))
-            parts.append(Part(2, words, "view_ranks"))
-        parts.append(Part(6, (Run(str(totals.busy), TEXT), Run(f"/{totals.gpus} GPUs busy", MUTED)), "view_processes"))
+            sign = Run(f"{dead} ", ERROR) if totals.dead else Run(f"{signs.done} " if well else "", OK)
+            parts.append(Part(0 if totals.dead else 2, (sign, *words), "view_ranks"))
         if totals.memory_percent is not None:
+            busy = Run(str(totals.busy), TEXT), Run(f"/{totals.gpus} GPUs busy", MUTED)
+            parts.append(Part(6, busy, "view_processes"))
             parts.append(Part(3, (Run("mem", MUTED),)))
             parts.append(Part(5, tuple(gradient(signs, METER, totals.memory_percent)), gap=1))
             parts.append(Part(3, _memory(totals.memory_used or 0, totals.memory_total or 0), gap=1))

@@ -100,12 +100,18 @@ class TabBar(Bar):
             runs += [Run(" " * (tab.start - x), TEXT), *tab.runs]
             x = tab.start + tab.width
         words, room = list(self.tabs.words), self.size.width - x - 3
-        while len(words) > 1 and cell_len(_joined(words)) > room:
-            words.remove(next((one for one in words if not one[1]), words[0]))
+        ellipsis = ".." if self.tabs.ascii else "…"
+        while len(words) > 1 and (over := cell_len(_joined(words)) - room) > 0:
+            # The last says how the link is; what stands before it is cut or dropped, the nearest first.
+            place = next((at for at in reversed(range(len(words) - 1)) if not words[at][1]), 0)
+            text, bad = words[place]
+            if (left := cell_len(text) - over) >= LEAST_WORDS:
+                words[place] = cut(text, left, ellipsis=ellipsis), bad
+            else:
+                del words[place]
         while words and cell_len(words[0][0]) > room >= LEAST_WORDS and ", " in words[0][0]:
             words = [(words[0][0].rpartition(", ")[0], words[0][1])]
         if words and cell_len(words[0][0]) > room:
-            ellipsis = ".." if self.tabs.ascii else "…"
             words = [(cut(words[0][0], room, ellipsis=ellipsis), words[0][1])] if room >= LEAST_WORDS else []
         if words:
             runs.append(Run(" " * (self.size.width - x - cell_len(_joined(words)) - 1), TEXT))
