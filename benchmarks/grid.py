@@ -1,9 +1,10 @@
-"""The grid widget against a DataTable and a widget per cell: CPU per operation, bytes to the terminal, memory.
+"""The grid widget against a DataTable and a widget per cell: CPU per operation, what is drawn for it, memory.
 
 Run: python benchmarks/grid.py [nodes …]
 
 All designs show the same plan (three components on every GPU) in a terminal of 140 × 44. Times are CPU of the process
-from the trigger until the screen is painted, best of a few; bytes are what leaves for the terminal.
+from the trigger until the screen is painted, best of a few; cells and bytes are what leaves for the terminal. Scroll,
+page and zoom begin with tiles, all else at the density that the grid starts with.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.text import Text
+from terminal import CountingDriver, drawn
 from textual.app import App, ComposeResult
 from textual.containers import VerticalScroll
-from textual.drivers.headless_driver import HeadlessDriver
 from textual.widgets import DataTable, Static
 
 from placetui.document import Document, PlanRequest, plan_document
@@ -38,17 +39,12 @@ LARGEST_CELLS = 128
 REPEAT = 5
 
 
-class CountingDriver(HeadlessDriver):
-    """Encodes as for a real terminal, and counts what would leave."""
+class Cost(NamedTuple):
+    """CPU milliseconds, and the bytes and cells that were written."""
 
-    sent = 0
-
-    @property
-    def is_headless(self) -> bool:
-        return False
-
-    def write(self, data: str) -> None:
-        CountingDriver.sent += len(data.encode())
+    spent: float
+    sent: int
+    cells: int
 
 
 async def painted(app: App[Any]) -> None:
@@ -58,20 +54,19 @@ async def painted(app: App[Any]) -> None:
     await asyncio.sleep(0.02)
 
 
-async def measure(app: App[Any], work: Callable[[int], Awaitable[None] | None]) -> tuple[float, int]:
-    """Least CPU milliseconds and bytes of a few runs."""
-    best, sent = float("inf"), 0
+async def measure(app: App[Any], work: Callable[[int], Awaitable[None] | None]) -> Cost:
+    """The least of a few runs."""
+    best = Cost(float("inf"), 0, 0)
     for turn in range(REPEAT):
         gc.collect()
-        before, CountingDriver.sent = time.process_time(), 0
+        drawn()
+        before = time.process_time()
         result = work(turn)
         if result is not None:
             await result
         await painted(app)
-        spent = (time.process_time() - before) * 1e3
-        if spent < best:
-            best, sent = spent, CountingDriver.sent
-    return best, sent
+        best = min(best, Cost((time.process_time() - before) * 1e3, *drawn()))
+    return best
 
 
 def session_of(nodes: int) -> Session:
@@ -94,7 +89,7 @@ def observations(plan: Plan) -> tuple[Observation, Observation, Observation]:
     return first, second, replace(second, nodes=(second.nodes[0], changed, *second.nodes[2:]))
 
 
-Row = dict[str, tuple[float, int]]
+Row = dict[str, Cost]
 
 
 async def grid(nodes: int) -> Row:
@@ -103,10 +98,11 @@ async def grid(nodes: int) -> Row:
     app = Dashboard(session, Options())
     app.driver_class = CountingDriver
     found: Row = {}
+    drawn()
     before = time.process_time()
     async with app.run_test(size=SIZE, headless=False) as pilot:
         await pilot.pause()
-        found["mount"] = (time.process_time() - before) * 1e3, CountingDriver.sent
+        found["mount"] = Cost((time.process_time() - before) * 1e3, *drawn())
         main = app.main
         assert main is not None
         main.observe(first)
@@ -123,6 +119,9 @@ async def grid(nodes: int) -> Row:
         await painted(app)
         found["one cell"] = await measure(app, one_changed)
         found["cursor"] = await measure(app, lambda turn: main.grid._by_devices(1 if turn % 2 == 0 else -1))
+        # At the density that starts, a small cluster is all in view: tiles scroll on every size.
+        main.grid.look = replace(main.grid.look, density="tile")
+        await painted(app)
         found["scroll"] = await measure(app, lambda turn: main.grid.scroll_relative(y=1, animate=False))
         found["page"] = await measure(app, lambda turn: main.grid._by_rows(5))
 
@@ -173,10 +172,11 @@ async def table(nodes: int) -> Row:
     plan = session_of(nodes).plan
     app = TableApp(plan)
     found: Row = {}
+    drawn()
     before = time.process_time()
     async with app.run_test(size=SIZE, headless=False) as pilot:
         await pilot.pause()
-        found["mount"] = (time.process_time() - before) * 1e3, CountingDriver.sent
+        found["mount"] = Cost((time.process_time() - before) * 1e3, *drawn())
         widget = app.query_one(DataTable)
         columns = list(widget.columns)
 
@@ -195,10 +195,11 @@ async def widgets(nodes: int) -> Row:
     plan = session_of(nodes).plan
     app = CellsApp(plan)
     found: Row = {}
+    drawn()
     before = time.process_time()
     async with app.run_test(size=SIZE, headless=False) as pilot:
         await pilot.pause()
-        found["mount"] = (time.process_time() - before) * 1e3, CountingDriver.sent
+        found["mount"] = Cost((time.process_time() - before) * 1e3, *drawn())
         boxes = list(app.query(Static))
 
         def refresh(turn: int) -> None:
@@ -216,7 +217,7 @@ async def widgets(nodes: int) -> Row:
 def main() -> None:
     sizes = [int(word) for word in sys.argv[1:]] or list(SIZES)
     columns = ("mount", "refresh", "one cell", "cursor", "scroll", "page", "zoom")
-    print(f"{'design':<14}{'nodes':>6}  " + "".join(f"{name:>20}" for name in columns) + f"{'RSS MB':>9}")
+    print(f"{'design':<14}{'nodes':>6}  " + "".join(f"{name:>22}" for name in columns) + f"{'RSS MB':>9}")
     first: dict[str, Row] = {}
     for nodes in sizes:
         designs: list[tuple[str, Callable[[int], Awaitable[Row]]]] = [("grid", grid)]
@@ -230,7 +231,10 @@ def main() -> None:
             ours = ours or row
             first.setdefault(name, row)
             parts = [
-                f"{row[key][0]:9.1f}ms{row[key][1] / 1e3:7.1f}KB" if key in row else f"{'':>20}" for key in columns
+                f"{f'{row[key].spent:.1f}ms {row[key].cells}c {row[key].sent / 1e3:.1f}KB':>22}"
+                if key in row
+                else " " * 22
+                for key in columns
             ]
             rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
             print(f"{name:<14}{nodes:>6}  " + "".join(parts) + f"{rss:>9.0f}")

@@ -4,9 +4,10 @@ Run: python benchmarks/keys.py [nodes …]
 
 Two processes on every GPU, in a terminal of 160 × 48. First the news: observations in which 1, 10 and 100 % of the
 nodes changed; what the thread that reads them takes (parse, compare with the last one and with the plan), and what the
-thread that hears keys takes until it is painted. Then keys, while a simulated cluster sends news through the pipe once
-a second: CPU of the thread that hears them until all is painted, the median and the longest. The last line says how it
-grows.
+thread that hears keys takes until it is painted, with the number of cells that were written to the terminal. Then keys,
+while a simulated cluster sends news through the pipe once a second: CPU of the thread that hears them until all is
+painted, the median and the longest, and cells. "In view" is how many GPUs the screen shows at the density it starts
+with. The last line says how all this grows.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from terminal import CountingDriver, drawn
 
 from placetui.bridge.client import Bridge
 from placetui.bridge.source import simulated_source
@@ -95,15 +98,26 @@ def looks(session: Session, part: float) -> list[Observation]:
     return start + [simulation.step(1e6 + 31 + number) for number in range(LOOKS)]
 
 
-async def news(nodes: int, part: float, folder: Path) -> tuple[float, float]:
-    """CPU milliseconds of reading and of showing an observation in which a part of the nodes changed."""
+def in_view(app: Dashboard) -> int:
+    """GPUs of the nodes that are on the screen."""
+    assert app.main is not None
+    grid, drawing = app.main.grid, app.main.grid.drawing
+    assert drawing is not None
+    lines = range(min(drawing.height, grid.size.height - grid.header_height))
+    return sum(drawing.plan.nodes[node].gpus for node in {node for y in lines for node in drawing.nodes_at(y)})
+
+
+async def news(nodes: int, part: float, folder: Path) -> tuple[float, float, float, int]:
+    """An observation in which a part of the nodes changed: CPU ms of reading and of showing it; cells; GPUs in view."""
     hand, session = Hand(), session_of(nodes, folder)
     app = Dashboard(session, Options(source_for=lambda _: hand, user_themes=folder / "none"))
-    found: list[tuple[float, float]] = []
-    async with app.run_test(size=SIZE) as pilot:
+    app.driver_class = CountingDriver
+    found: list[tuple[float, float, int]] = []
+    async with app.run_test(size=SIZE, headless=False) as pilot:
         await pilot.pause()
         assembly, last, sequence = StreamReceiver(), NOTHING, 0
-        for look in looks(session, part):
+        looks_of = looks(session, part)
+        for look in looks_of:
             lines = [json.dumps(encode_delta(piece)) for piece in parts(changes(last, look), 256)]
             last = look
             begun = time.process_time()
@@ -115,55 +129,67 @@ async def news(nodes: int, part: float, folder: Path) -> tuple[float, float]:
             assert hand.subscriber is not None
             hand.subscriber.updated(seen)
             read = time.process_time()
+            drawn()
             await painted(app)
-            found.append(((read - begun) * 1e3, (time.process_time() - read) * 1e3))
-    return median(one for one, _ in found[-LOOKS:]), median(one for _, one in found[-LOOKS:])
+            found.append(((read - begun) * 1e3, (time.process_time() - read) * 1e3, drawn()[1]))
+            if len(found) <= len(looks_of) - LOOKS:  # What the start of the job highlights is over.
+                await asyncio.sleep(1.2)
+        shown = in_view(app)
+    read, showing, cells = (median(values) for values in zip(*found[-LOOKS:], strict=True))
+    return read, showing, cells, shown
 
 
-async def keys(nodes: int, folder: Path) -> dict[str, tuple[float, float]]:
-    """CPU milliseconds of a key: the median and the most."""
+async def keys(nodes: int, folder: Path) -> dict[str, tuple[float, float, float]]:
+    """CPU milliseconds of a key: the median and the most; and the median of cells."""
     spent: dict[str, list[float]] = {name: [] for name in KEYS}
+    cells: dict[str, list[int]] = {name: [] for name in KEYS}
     with Bridge(folder / f"logs {nodes}") as bridge:
         options = Options(source_for=partial(simulated_source, bridge), user_themes=folder / "none")
         app = Dashboard(session_of(nodes, folder), options)
-        async with app.run_test(size=SIZE) as pilot:
+        app.driver_class = CountingDriver
+        async with app.run_test(size=SIZE, headless=False) as pilot:
             while app.main is None or app.main.picture.observation is None:
                 await asyncio.sleep(0.1)
             await asyncio.sleep(STARTED)
             for _ in range(ROUNDS):
                 for name, pressed in KEYS.items():
                     for key in pressed:
+                        drawn()
                         begun = time.thread_time()
                         await pilot.press(key)
+                        await painted(app)
                         spent[name].append((time.thread_time() - begun) * 1e3)
-    return {name: (median(times), max(times)) for name, times in spent.items()}
+                        cells[name].append(drawn()[1])
+    return {name: (median(times), max(times), median(cells[name])) for name, times in spent.items()}
 
 
 def main() -> None:
     sizes = [int(word) for word in sys.argv[1:]] or list(SIZES)
     growth: dict[str, list[float]] = {}
-    titles = "".join(f"{f'{part:.0%} changed':>20}" for part in CHANGED)
-    print(f"CPU ms of news, read + shown\n{'nodes':>6}{titles}{'RSS MB':>9}")
+    titles = "".join(f"{f'{part:.0%} changed':>24}" for part in CHANGED)
+    print(f"CPU ms of news, read + shown, cells\n{'nodes':>6}{titles}{'in view':>9}{'RSS MB':>9}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for nodes in sizes:
             row: list[Any] = []
             for part in CHANGED:
-                read, shown = asyncio.run(news(nodes, part, folder))
-                row.append(f"{read:.1f} + {shown:.1f}")
+                read, shown, cells, gpus = asyncio.run(news(nodes, part, folder))
+                row.append(f"{read:.1f} + {shown:.1f}, {cells:.0f}")
                 growth.setdefault(f"{part:.0%} shown", []).append(shown)
             memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-            print(f"{nodes:>6}" + "".join(f"{cell:>20}" for cell in row) + f"{memory:>9.0f}", flush=True)
+            print(f"{nodes:>6}" + "".join(f"{cell:>24}" for cell in row) + f"{gpus:>9}{memory:>9.0f}", flush=True)
         print(
-            f"\nCPU ms of a key while news come in, median / longest\n{'nodes':>6}" + "".join(f"{k:>16}" for k in KEYS)
+            f"\nCPU ms of a key while news come in, median / longest, cells\n{'nodes':>6}"
+            + "".join(f"{k:>22}" for k in KEYS)
         )
         for nodes in sizes:
             found = asyncio.run(keys(nodes, folder))
             print(
-                f"{nodes:>6}" + "".join(f"{f'{half:.1f} / {most:.1f}':>16}" for half, most in found.values()),
+                f"{nodes:>6}"
+                + "".join(f"{f'{half:.1f} / {most:.1f}, {cells:.0f}':>22}" for half, most, cells in found.values()),
                 flush=True,
             )
-            for key, (half, _) in found.items():
+            for key, (half, _, _) in found.items():
                 growth.setdefault(key, []).append(half)
     print(f"\n{sizes[-1]} nodes against {sizes[0]}")
     print("  ".join(f"{name} x{values[-1] / values[0]:.1f}" for name, values in growth.items()))

@@ -37,6 +37,8 @@ from typing import TYPE_CHECKING
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from terminal import CountingDriver, drawn  # noqa: E402
+
 from placetui.bridge.client import Bridge  # noqa: E402
 from placetui.bridge.process import NVML_CHILD, child_command  # noqa: E402
 from placetui.bridge.source import nvml_source, simulated_source  # noqa: E402
@@ -258,12 +260,15 @@ async def screen(nodes: int, part: float | None, seconds: float, directory: Path
     with Bridge(directory / "logs") as bridge:
         source_for = lambda plan: simulated_source(bridge, plan, options, 1.0)  # noqa: E731
         app = Dashboard(session, Options(source_for=source_for))
+        app.driver_class = CountingDriver
         gc.set_threshold(50_000, 20, 50)
-        async with app.run_test(size=(140, 44)) as pilot:
+        async with app.run_test(size=(140, 44), headless=False) as pilot:
             await asyncio.sleep(5.0)
+            drawn()
             before, began = time.process_time(), time.monotonic()
             await asyncio.sleep(seconds)
             passed, cpu = time.monotonic() - began, time.process_time() - before
+            cells = drawn()[1] / passed
             await pilot.pause()
             assert app.main is not None
             assert app.main.picture.observation is not None
@@ -274,7 +279,8 @@ async def screen(nodes: int, part: float | None, seconds: float, directory: Path
         if part
         else (f"at most 10 %: {'yes' if cpu / passed <= 0.1 else 'NO'}")
     )
-    print(f"  {nodes:5} nodes x {GPUS}, {changed:16} {1e3 * cpu / passed:8.1f} ms CPU per second   {target}")
+    per_second = f"{1e3 * cpu / passed:8.1f} ms CPU and {cells:.0f} cells per second"
+    print(f"  {nodes:5} nodes x {GPUS}, {changed:16} {per_second}   {target}")
 
 
 def timed(work: Callable[[], object]) -> float:

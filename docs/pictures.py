@@ -9,21 +9,20 @@ import asyncio
 import os
 import re
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+from placetui.cli import main  # noqa: E402
 from placetui.document import Document, PlanRequest, plan_document  # noqa: E402
 from placetui.grid import Drawing, to_svg  # noqa: E402
-from placetui.observe.model import Observation  # noqa: E402
-from placetui.observe.simulation import Simulation, SimulationOptions, layout_of  # noqa: E402
-from placetui.placement.plan import Plan  # noqa: E402
 from placetui.tui.app import Dashboard, Options  # noqa: E402
 from placetui.tui.session import Session  # noqa: E402
-from placetui.tui.shot import PlayedSource, settled, stable, take_picture  # noqa: E402
+from placetui.tui.shot import settled, stable  # noqa: E402
 from tests.tui.pretend import ADDRESS, PretendedOperations  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
@@ -33,30 +32,12 @@ FRAME = 0.6
 """Seconds that a frame of the recording is shown; the last one three times as long."""
 
 
-def simulated(plan: Plan, seconds: int) -> Iterator[Observation]:
-    """A job of a plan, which goes on until a rank has died."""
-    simulation = Simulation(layout_of(plan), SimulationOptions(seed=7, node_stale_every=None))
-    for second in range(3 * seconds):
-        observation = simulation.step(START + second)
-        yield observation
-        if second >= seconds and any(one.state == "dead" for one in observation.all_ranks):
-            return
-
-
-def screen(
-    sample: str,
-    keys: tuple[str, ...] = (),
-    *,
-    live: bool = True,
-    theme: str = "placetui-dark",
-    size: tuple[int, int] = SIZE,
-) -> str:
-    """The dashboard on a sample after some keys, with a simulated cluster behind it if wanted."""
-    session = Session.open(f"sample_configs/{sample}", PlanRequest())
-    source = PlayedSource("simulated") if live else None
-    app = Dashboard(session, Options(theme=theme, motion=False, source_for=(lambda _: source) if source else None))
-    observations = simulated(session.plan, 60) if live else ()
-    return asyncio.run(take_picture(app, size, source=source, observations=observations, keys=keys))
+def shot(sample: str, *words: str) -> str:
+    """The dashboard on a sample, as `placetui shot` draws it."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "shot.svg"
+        main(["shot", f"sample_configs/{sample}", *words, "-o", str(target)])
+        return target.read_text(encoding="utf-8")
 
 
 def grid(sample: str) -> str:
@@ -72,7 +53,9 @@ async def launch_frames() -> list[str]:
     """The dashboard while a job comes up, rank by rank."""
     operations, clock = PretendedOperations(), [START]
     session = Session.open("sample_configs/collocated.yaml", PlanRequest())
-    options = Options(operations=operations, write=True, address=ADDRESS, now=lambda: clock[0], motion=False)
+    options = Options(
+        operations=operations, write=True, address=ADDRESS, now=lambda: clock[0], motion=False, recovers=False
+    )
     app = Dashboard(session, options)
     app.animation_level = "none"
     frames: list[str] = []
@@ -93,18 +76,30 @@ async def launch_frames() -> list[str]:
         up.check(session.plan)
         await take()
         await pilot.press("ctrl+l")
+        clock[0] += 1.8
         up.reserve()
         for _ in range(3):
             await pilot.pause(0.1)
         ranks = [(name, rank) for rank in range(16) for name in session.plan.components]
-        begun = 0
+        begun, slow = 0, ("actor", 9)
+        writes = iter(("importing my_pkg.workers", *(f"building {number} of 73" for number in (12, 29, 41, 66))))
         for alive in range(0, len(ranks) + 1, 6):
-            clock[0] += 2
+            clock[0] += 5
             for name, rank in ranks[begun : alive + 9]:
                 up.tell(step="launch", component=name, rank=rank, state="starting")
             begun = max(begun, min(len(ranks), alive + 9))
             for name, rank in ranks[max(0, alive - 6) : alive]:
-                up.tell(step="launch", component=name, rank=rank, state="alive")
+                if (name, rank) != slow or alive == len(ranks):
+                    up.tell(step="launch", component=name, rank=rank, state="alive")
+            if alive == len(ranks):
+                up.tell(step="launch", component=slow[0], rank=slow[1], state="alive")
+            for _ in range(12):
+                await pilot.pause(0.1)
+                for one in operations.begun:
+                    if one.kind == "logs" and one.interrupted:
+                        one.fail("interrupted", interrupted=True)
+            if operations.asked("logs") and (logs := operations.of("logs")).body["rank"] == slow[1]:
+                logs.tell(step="lines", component=slow[0], rank=slow[1], lines=[next(writes, "ready")])
             await take()
     return frames
 
@@ -162,12 +157,12 @@ def pictures() -> dict[str, str]:
     time.tzset()
     return {
         "launch.svg": animated(asyncio.run(launch_frames())),
-        "dashboard.svg": screen("collocated.yaml", ("right", "down")),
-        "large.svg": screen("collocated.yaml", ("right",), size=(200, 60)),
-        "heat.svg": screen("large.yaml", (), live=False),
-        "what-if.svg": screen("collocated.yaml", ("w", "down", "down"), live=False, size=(140, 40)),
-        "edit-rule.svg": screen("disaggregated.yaml", ("c", "c", "e"), live=False),
-        "light.svg": screen("collocated.yaml", ("right",), theme="placetui-light"),
+        "dashboard.svg": shot("collocated.yaml", "--demo", "--press", "!"),
+        "large.svg": shot("collocated.yaml", "--demo", "--size", "200x60", "--press", "!"),
+        "heat.svg": shot("large.yaml", "--demo"),
+        "what-if.svg": shot("collocated.yaml", "--demo", "--size", "140x40", "--press", "w,right,right"),
+        "edit-rule.svg": shot("hybrid.yaml", "--press", "e,tab,tab,2,minus,5"),
+        "light.svg": shot("collocated.yaml", "--demo", "--theme", "placetui-light", "--press", "!"),
         "stride.svg": grid("model-parallel-stride.yaml"),
     }
 
