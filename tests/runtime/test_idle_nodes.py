@@ -13,8 +13,8 @@ import pytest
 
 from placetui.observe.model import Observation
 from placetui.runtime.gcs.client import _channel_opener
-from placetui.runtime.gcs.model import RayActor, RayNode, Tables
-from placetui.runtime.watch.samplers import LINGER, SAMPLER_NAMESPACE, UsedNodes
+from placetui.runtime.gcs.model import SAMPLER_NAMESPACE, RayActor, RayNode, Tables
+from placetui.runtime.watch.samplers import LINGER, UsedNodes
 from tests.runtime.conftest import TestCluster, node, running_cluster
 from tests.runtime.watching import OCCUPY, watching
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from placetui.runtime.gcs.model import RayActor
+from placetui.runtime.gcs.model import SAMPLER_NAMESPACE, RayActor
 from placetui.runtime.jobs import records
 from placetui.runtime.jobs.records import READY, Record
 from placetui.runtime.watch.table_reader import TableReader
@@ -147,3 +147,20 @@ def test_a_job_that_is_being_stopped_has_no_ranks_any_more() -> None:
     again = replace(head.record, uid="another", state=READY)
     records.create(head, again)
     assert read(head, reader)[2].record == replace(again, plan={})
+
+
+def test_what_was_read_says_of_which_recognised_jobs_it_has_the_dead() -> None:
+    head, reader, _ = watch()
+    seen = read(head, reader)[2]
+    assert seen.with_dead == set()
+    reader.recognised = {"07"}
+    again = read(head, reader)[2]
+    assert again.with_dead == {"07"}
+    assert seen.with_dead == set()
+    assert sum(actor.state == "DEAD" for actor in again.tables.actors) == 5000
+
+
+def test_samplers_that_are_starting_do_not_wait_for_resources() -> None:
+    head, reader, _ = watch()
+    head.living.append(RayActor("s", "2:n", namespace=SAMPLER_NAMESPACE, job="08", state="PENDING_CREATION"))
+    assert read(head, reader)[2].waiting == ()

@@ -15,6 +15,9 @@ DEVICES = ("GPU", "NPU")
 NODE_RANK = "RLINF_NODE_RANK"
 """The label of a node, or the variable in its environment, that says its rank."""
 
+SAMPLER_NAMESPACE = "placetui.samplers"
+"""Ray namespace of the actors that read the GPUs of nodes, apart from that of jobs: they are not what is watched."""
+
 
 def to_units(amount: float) -> int:
     """An amount of a resource in 1/10000, the way Ray counts."""

@@ -14,7 +14,7 @@ from placetui.frameworks.scheduling import Request, schedule
 from placetui.frameworks.shortage import Shortage, amount_text, explain_wait
 from placetui.placement.wording import listing
 from placetui.runtime.gcs.client import Head
-from placetui.runtime.gcs.model import RayActor, RayGroup, Tables, to_units
+from placetui.runtime.gcs.model import SAMPLER_NAMESPACE, RayActor, RayGroup, Tables, to_units
 from placetui.runtime.scheduling.picture import ClusterPicture
 
 WAITING_GROUPS = ("PENDING", "RESCHEDULING")
@@ -61,7 +61,7 @@ def find_waiting(
     head: Head, tables: Tables, jobs: Sequence[RayJobSeen] | None = None
 ) -> tuple[ClusterPicture | None, list[Waiting]]:
     """What waits, longest first; what is free, and whose the rest is, is asked only if something does."""
-    actors = [one for one in tables.actors if waits(one)]
+    actors = [one for one in tables.actors if waits(one) and one.namespace != SAMPLER_NAMESPACE]
     groups = [one for one in tables.groups if one.state in WAITING_GROUPS]
     if not actors and not groups:
         return None, []

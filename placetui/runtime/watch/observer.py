@@ -92,7 +92,7 @@ class RayObserver:
         known = ClusterView.of(seen, options.mode, options.nodes, self._samplers, used, self._known, self._recognise)
         self._known = known
         who = self._tasks.with_actors(known, seen.tables.groups, min(TASK_PATIENCE, deadline - time.monotonic()))
-        self._wait_for_answers(known)
+        self._wait_for_answers(seen, known)
         observation = Observation(
             time.time(), "ray", known.nodes, known.ranks, self._job(seen, known.followed), known.groups
         )
@@ -195,14 +195,18 @@ class RayObserver:
         shown = {place.node.id for place in self._known.places} if self._known else ()
         return tuple(node for node in nodes if node.gpus or node.id in shown)
 
-    def _wait_for_answers(self, known: ClusterView) -> None:
-        """Hold the first observation back until every node and raylet has answered, if that was asked for."""
+    def _wait_for_answers(self, seen: Seen, known: ClusterView) -> None:
+        """Hold the first observation back until every node and raylet has answered, if that was asked for.
+
+        And until the dead of the jobs that were recognised have been read, which nobody knew before the first reading.
+        """
         if self._settled:
             return
         if self._began is None:
             self._began = time.monotonic()
         waited = time.monotonic() - self._began
-        if not (known.awaited or self._tasks.awaited) or waited >= self._options.settle:
+        complete = self._reader.recognised <= seen.with_dead
+        if (complete and not (known.awaited or self._tasks.awaited)) or waited >= self._options.settle:
             self._settled = True
             return
         raise NoObservation(Status("starting"))

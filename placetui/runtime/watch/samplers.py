@@ -27,16 +27,13 @@ from placetui.runtime import remote
 from placetui.runtime.errors import ClusterError
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import driver, ship_by_value, tied_to
-from placetui.runtime.gcs.model import NODE_RANK, RayNode, Tables
+from placetui.runtime.gcs.model import NODE_RANK, SAMPLER_NAMESPACE, RayNode, Tables
 from placetui.runtime.remote.sampler import ORPHANED, PlacetuiSampler
 from placetui.runtime.watch.latest import Latest
 from placetui.telemetry.node import NodeReader
 
 SHIPPED = (masking, observe, telemetry, remote)
 """All that a sampler needs of placetui: nodes need not have it."""
-
-SAMPLER_NAMESPACE = "placetui.samplers"
-"""Ray namespace of the samplers, apart from that of jobs."""
 
 _NAME = "2:{node}"
 """Name of a sampler. The number is that of what it answers: viewers of another version have their own."""

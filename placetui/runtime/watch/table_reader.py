@@ -88,7 +88,7 @@ class TableReader:
             self.close()
             raise
         self.cost = time.thread_time() - before
-        return Seen(tables, record, time.time(), tuple(waiting), jobs)
+        return Seen(tables, record, time.time(), tuple(waiting), jobs, self._dead_of.keys())
 
     def close(self) -> None:
         head, self.head = self.head, None

@@ -50,6 +50,8 @@ class Seen:
     """Groups and actors that have no place yet, and why."""
 
     jobs: tuple[RayJobSeen, ...] = ()
+    with_dead: Set[str] = frozenset()
+    """Ray jobs whose dead actors are in the tables, too."""
 
 
 @dataclass(frozen=True, slots=True)
