@@ -43,7 +43,7 @@ IMPORTANCE = (
 WIDEST_NAME, WIDEST_RULE = 24, 32
 """Columns of names and rules in the legend."""
 
-MOST_SPARE = 12
+MOST_SPARE = 20
 """Lines that a node gets at most beyond what it needs."""
 
 REMEMBERED = 512
@@ -157,7 +157,8 @@ class Drawing:
         """With what is left of this many lines given to the nodes, where they show more then."""
         left = height - self.height - len(self.header())
         spare = min(MOST_SPARE, left // max(1, len(self.nodes)))
-        return self.change(spare=spare) if spare > 0 and self.density == "card" and self.overlay else self
+        grows = self.density in ("card", "tile") and self.pen.compared is None
+        return self.change(spare=spare) if spare > 0 and grows else self
 
     def _fits(self, height: int) -> bool:
         room = self.width if self.requested_width is None else self.requested_width

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from placetui.grid.densities.cell import Cell, memory_figure
 from placetui.grid.densities.rows import (
     Process,
+    RowSlot,
     adjacent,
     departed,
     is_oversubscribed,
@@ -30,6 +31,7 @@ from placetui.grid.look.style import (
     Ground,
     Line,
     LineBuilder,
+    Run,
     Style,
 )
 from placetui.grid.overlay import SLOW, Overlay, ShownState
@@ -69,10 +71,17 @@ class TileSize:
     names_left: bool = False
     """Whether the node's name stands at the left of its GPUs, where there is room."""
 
-    def with_spare(self, spare: int, live: bool) -> TileSize:
+    spread: int = 0
+    """Lines of a planned GPU that show shares as areas, beside those of the residents."""
+
+    def with_spare(self, spare: int, live: bool, color: bool) -> TileSize:
         """With more lines for each GPU than it needs, or one less."""
         if spare > 0 and self.history and live:
             return replace(self, lines=self.lines + spare, history=self.history + spare)
+        if spare > 0 and self.history and color:
+            # Areas say what the shares at the foot of a tile do.
+            lines = self.planned_lines + spare
+            return replace(self, planned_lines=lines, spread=lines - (2 if self.border else 1))
         if spare < 0 and self.names_left:
             return replace(self, lines=self.lines - 1, planned_lines=self.planned_lines - 1, numbered=False)
         return self
@@ -88,8 +97,11 @@ class TileSize:
         return int(self.numbered)
 
 
+WHOLE = 0.999
+"""Shares of a GPU from which on it is promised whole; they are rounded."""
+
 CARD = TileSize(17, 15, 19, 40, 10, 2, per_resident=2, border=1, history=3)
-TILE = TileSize(10, 7, 10, 30, 4, 3)
+TILE = TileSize(10, 7, 10, 30, 4, 3, history=1)
 SMALL = TileSize(7, 5, 8, 16, 2, 2, names_left=True)
 
 
@@ -100,6 +112,8 @@ class _Piece:
     first: int
     last: int
     members: tuple[int, ...] = ()
+    below: int = 0
+    """Which line of theirs."""
 
 
 class Bank:
@@ -116,7 +130,7 @@ class Bank:
         self.processes = processes_on([cell.device for cell in cells], self.pen)
         self.processes += departed(cells[0].device.node, self.pen)
         self.slots = layout.slots(shape_of(self.processes, self.pen))
-        self.joined = {} if layout.size.border else self._joined()
+        self.joined = self._joined()
         """By the first and last of GPUs that are one tile, the process that they belong to."""
 
         self._wide = {index: ends for ends in self.joined for index in range(ends[0], ends[1] + 1)}
@@ -139,37 +153,47 @@ class Bank:
         wanted: tuple[Ground, ...] = ("error", "warning") if self.layout.size.border else ("error", "warning", "tile")
         return Style("text", ground=next((one for one in wanted if one in tints), None))
 
-    def write(self, lines: Sequence[LineBuilder]) -> None:
-        """All lines of the GPUs, from the first on."""
+    def _tint(self, process: Process) -> Style:
+        return Style("text", self.pen.marks[process.component].hue, ground="component")
+
+    def write(self, lines: Sequence[LineBuilder], tops: Sequence[Sequence[int]]) -> None:
+        """All lines of the GPUs, from the first on.
+
+        By GPU, its rows of residents begin on the lines `tops`, and end before the last of these.
+        """
         size, live = self.layout.size, self.overlay is not None
-        step = size.per_resident
-        rows = (len(lines) - (size.lines if live else size.planned_lines)) // step
-        at = size.first_row(live)
         parts: dict[int, Callable[[LineBuilder, Cell, Style], None]] = {}
         last = len(lines) - 1
+        first, end = tops[0][0], last + (not size.border) if size.spread else tops[0][-1]
         if size.border:
             if live:
-                history = [self._history(cell) for cell in self.cells]
+                history = [self._history(cell, size.history) for cell in self.cells]
                 parts = {1: self._memory_line, 2: self._meter, 3: self._load_line, last - 1: self._unknown_process}
                 parts |= {4 + number: partial(self._history_line, history, number) for number in range(size.history)}
+        elif size.names_left:
+            parts = {last: self._meter} if live else {}
         elif live:
-            parts = {last - 2: self._meter, last - 1: self._memory, last: self._load}
-            if size.names_left:
-                parts = {last: self._meter}
+            graph = last - size.history
+            parts = {graph - 1: self._meter, graph: self._memory, last: self._load}
+            if size.history > 1:
+                history = [self._history(cell, size.history - 1) for cell in self.cells]
+                parts[graph + 1] = self._load_line
+                parts |= {
+                    graph + 2 + line: partial(self._history_line, history, line) for line in range(size.history - 1)
+                }
         if self.pen.memory:
             parts = {last - 1 - size.border: self._meter, last - size.border: self._measured}
         for number, line in enumerate(lines):
-            row = (number - at) // step if at <= number < at + step * rows else -1
             if (number == 0 and size.numbered) or (size.border and number == last):
                 self._edge(line, top=number == 0)
-            elif row >= 0:
-                self._row(line, row, below=bool((number - at) % step))
+            elif first <= number < end:
+                self._row(line, number, tops)
             elif part := parts.get(number):
                 self._each(line, part)
             elif number == last and not live:
                 self._foot(line)
             else:
-                self._each(line, self._spare if not live else _nothing)
+                self._each(line, _nothing if live else self._spare)
 
     # One line of all GPUs
 
@@ -178,26 +202,28 @@ class Bank:
         for cell in self.cells:
             base = self._bases[cell.index]
             x = self.layout.x(cell.index)
-            ends = self._wide.get(cell.index)
-            width = self.layout.pitch if ends and cell.index < ends[1] else self.layout.cell
-            if line.column <= x:
-                self._start(line, x, base)
+            first, last = self._wide.get(cell.index, (cell.index, cell.index))
+            self._start(line, x, base, base, within=cell.index > first)
             write(line, cell, base)
-            self._fill(line, x + width, base)
+            within = cell.index < last
+            self._fill(line, x + (self.layout.pitch if within else self.layout.cell), base, base, within=within)
 
-    def _start(self, line: LineBuilder, x: int, base: Style, frame: Style | None = None) -> None:
+    def _start(self, line: LineBuilder, x: int, base: Style, frame: Style, *, within: bool = False) -> None:
+        """The left side of a GPU, which has no border within a card of several."""
         line.put(x, "")
         if self.layout.size.border:
-            line.add(self.pen.glyphs.box[5], self._border(frame or base))
+            line.add(" " if within else self.pen.glyphs.box[5], base if within else self._border(frame))
         line.add(" ", base)
 
-    def _fill(self, line: LineBuilder, end: int, base: Style, frame: Style | None = None) -> None:
-        border = self.layout.size.border
+    def _fill(self, line: LineBuilder, end: int, base: Style, frame: Style, *, within: bool = False) -> None:
+        border = self.layout.size.border and not within
         line.add(" " * (end - border - line.column), base)
         if border:
-            line.add(self.pen.glyphs.box[5], self._border(frame or base))
+            line.add(self.pen.glyphs.box[5], self._border(frame))
 
     def _border(self, base: Style) -> Style:
+        if base.hue is not None:
+            return Style("component", base.hue, ground=base.ground)
         role = {"error": "error_border", "warning": "warning_border"}.get(base.ground or "", "border")
         return Style(role, ground=base.ground)  # type: ignore[arg-type]
 
@@ -206,12 +232,18 @@ class Bank:
             return self.pen.on(style, base.ground)
         return style._replace(ground=base.ground, hue=base.hue)
 
+    def _grounded(self, line: Line, base: Style) -> Line:
+        """A meter on the tint of a hue."""
+        if base.hue is None:
+            return line
+        return tuple(run if run.style.ground == "track" else Run(run.text, self._on(run.style, base)) for run in line)
+
     def _edge(self, line: LineBuilder, *, top: bool) -> None:
         """The number of each GPU with its temperature or what is wrong, or the border of a card."""
         for first, last in self._blocks():
             base = self._bases[first]
             if self.layout.size.border:
-                self._card_edge(line, self.cells[first], base, top)
+                self._card_edge(line, self.cells[first : last + 1], base, top)
             elif last > first:
                 self._joined_numbers(line, first, last, base)
             else:
@@ -273,63 +305,79 @@ class Bank:
         line.add(self.cells[last].number, self._on(NAME, base))
         line.add(" " * (self.layout.x(last) + self.layout.cell - line.column), base)
 
-    def _card_edge(self, line: LineBuilder, cell: Cell, base: Style, top: bool) -> None:
+    def _card_edge(self, line: LineBuilder, cells: Sequence[Cell], base: Style, top: bool) -> None:
+        """A border of one card; that of several GPUs has the titles of all."""
         box, border = self.pen.glyphs.box, self._border(base)
-        x, width = self.layout.x(cell.index), self.layout.cell
+        x, width = self.layout.x(cells[0].index), self.layout.cell
+        end = self.layout.x(cells[-1].index) + width - 1
         line.put(x, "")
         if not top:
-            line.add(box[3] + box[4] * (width - 2) + box[2], border)
+            line.add(box[3] + box[4] * (end - line.column - 1) + box[2], border)
             return
-        shown, right, style = self._title(cell, f"GPU {cell.number}", width - 6)
         line.add(box[0], border)
-        line.add(f" {shown} ", self._on(style, base))
-        beside = self._beside_title(cell, right, style)
-        right = f" {right} " if right else ""
-        line.add(box[4] * (x + width - 1 - line.column - len(right)), border)
-        line.add(right, self._on(beside, base))
+        for cell in cells:
+            line.add(box[4] * (self.layout.x(cell.index) + 1 - line.column), border)
+            shown, right, style = self._title(cell, f"GPU {cell.number}", width - 6)
+            line.add(f" {shown} ", self._on(style, base))
+            beside = self._beside_title(cell, right, style)
+            right = f" {right} " if right else ""
+            line.add(box[4] * (self.layout.x(cell.index) + width - 1 - line.column - len(right)), border)
+            line.add(right, self._on(beside, base))
         line.add(box[1], border)
 
-    def _row(self, line: LineBuilder, row: int, *, below: bool) -> None:
-        """The residents of one row; with `below` what each holds."""
+    def _row(self, line: LineBuilder, number: int, tops: Sequence[Sequence[int]]) -> None:
+        """A line of residents."""
         pieces = [
-            _Piece(first, last, slot.processes)
+            _Piece(first, last, slot.processes, number - tops[slot.devices[0]][slot.row])
             for slot in self.slots
-            if slot.row == row
+            if self._covers(slot, number, tops[slot.devices[0]])
             for first, last in adjacent(slot.devices)
         ]
         taken = {index for piece in pieces for index in range(piece.first, piece.last + 1)}
         for first, last in self._blocks():
             if first not in taken:
-                pieces += [_Piece(first, last)] if not taken.intersection(range(first, last + 1)) else []
+                free = not taken.intersection(range(first, last + 1))
+                pieces += [_Piece(first, last, (), number - tops[0][0])] if free else []
         for piece in sorted(pieces, key=lambda one: one.first):
-            self._resident(line, piece, row, below)
+            self._resident(line, piece)
 
-    def _resident(self, line: LineBuilder, piece: _Piece, row: int, below: bool) -> None:
+    def _covers(self, slot: RowSlot, number: int, tops: Sequence[int]) -> bool:
+        """Whether processes are on a line: in their row, or where shares are areas, as far down as theirs reaches."""
+        if not tops[slot.row] <= number:
+            return False
+        if number < tops[slot.row + 1]:
+            return True
+        # What is promised whole has no blanks at its end.
+        whole = all((self.cells[index].device.total_share or 0.0) > WHOLE for index in slot.devices)
+        return bool(self.layout.size.spread) and whole and slot.row + 2 == len(tops)
+
+    def _resident(self, line: LineBuilder, piece: _Piece) -> None:
         """One process, a crowd or nobody; what looks as it did on an earlier drawing is not written again."""
         members = [self.processes[member] for member in piece.members]
         base = self._bases[piece.first] if piece.first == piece.last else self._base(piece.first, piece.last)
         line.put(self.layout.x(piece.first), "")
-        key: tuple[object, ...] = (piece.first, piece.last, base, row == 0, below)
+        key: tuple[object, ...] = (piece.first, piece.last, base, piece.below)
         if len(members) == 1:
             one = members[0]
             held = self.cells[piece.first].held.get((one.component, one.rank)) if self.layout.size.border else None
             state = self.overlay.state_of(one.component, one.rank) if self.overlay else None
             key = (one.component, one.rank, one.gone, state, self._seconds(one), held, *key)
-        elif row == 0 and not members:
+        elif piece.below == 0 and not members:
             key = (not self.cells[piece.first].device.occupants, *key)
         known = self.layout.pieces.get(key) if len(members) < 2 else None
         if known is None:
-            known = self._piece(members, piece, row, below, base)
+            known = self._piece(members, piece, base)
             if len(members) < 2:
                 self.layout.keep(key, known)
         line.extend(known, self.layout.x(piece.last) + self.layout.cell - line.column)
 
-    def _piece(self, members: Sequence[Process], piece: _Piece, row: int, below: bool, base: Style) -> Line:
-        layout = self.layout
+    def _piece(self, members: Sequence[Process], piece: _Piece, base: Style) -> Line:
+        layout, below = self.layout, piece.below
         gone = self._gone(members)
-        if piece.last > piece.first and members and base.ground in ("tile", None):
-            base = Style("text", self.pen.marks[members[0].component].hue, ground="component")
         frame = base
+        if members and base.ground in ("tile", None) and (piece.last > piece.first or layout.size.spread):
+            base = self._tint(members[0])
+            frame = frame if layout.size.border else base
         if len(members) == 1 and not (gone or below) and self._move(members[0]):
             base = Style("text", self.pen.marks[members[0].component].hue, ground="moved")
         line = LineBuilder()
@@ -339,12 +387,15 @@ class Bank:
         if gone:
             self._departed(line, members, gone, 0 if below else room, base)
         elif below and members:
-            self._held(line, members, piece, room, base)
+            if below < layout.size.per_resident:
+                self._held(line, members, piece, room, base)
+            elif below == layout.size.per_resident and piece.last > piece.first:
+                self._place_in_group(line, members[0], base)
         elif len(members) == 1:
             self._process(line, members[0], piece, room, base)
         elif members:
             self._crowd(line, members, room, base)
-        elif row == 0 and not self.cells[piece.first].device.occupants and not below:
+        elif not below and not self.cells[piece.first].device.occupants:
             line.add(f"{self.pen.glyphs.empty} free" if room > 5 else self.pen.glyphs.empty, self._on(FAINT, base))
         self._fill(line, end, base, frame)
         return tuple(line.runs)
@@ -446,7 +497,7 @@ class Bank:
             held = sum(cell.held.get((one.component, one.rank), 0) for one in members)
             part = held / total if total else 0.0
         style = self.pen.style("component", members[0].component)
-        line.extend(self.pen.thin(part, room, style, base.ground), room)
+        line.extend(self._grounded(self.pen.thin(part, room, style, base.ground), base), room)
 
     def _crowd(self, line: LineBuilder, processes: Sequence[Process], room: int, base: Style) -> None:
         """`G 0–199 ×200`."""
@@ -477,10 +528,12 @@ class Bank:
             return
         ends = self._wide.get(cell.index)
         if ends and ends[0] == cell.index:
-            process = self.joined[ends]
-            size = self.pen.plan.components[process.component].world_size
             # It continues over the next GPUs of the tile.
-            line.add(f"rank {process.rank} of {size}", self._on(MUTED, base))
+            self._place_in_group(line, self.joined[ends], base)
+
+    def _place_in_group(self, line: LineBuilder, process: Process, base: Style) -> None:
+        size = self.pen.plan.components[process.component].world_size
+        line.add(f"rank {process.rank} of {size}", self._on(MUTED, base))
 
     def _foot(self, line: LineBuilder) -> None:
         """The shares in the order of the rows above; all of the width, the padding too."""
@@ -519,7 +572,9 @@ class Bank:
             words = "" if self.overlay and self.overlay.launching else "n/a"
             line.add(words[: self.inner], self._on(FAINT, base))
         else:
-            line.extend(self.pen.meter(percent, self.inner, base.ground, cell.unknown), self.inner)
+            line.extend(
+                self._grounded(self.pen.meter(percent, self.inner, base.ground, cell.unknown), base), self.inner
+            )
 
     def _memory(self, line: LineBuilder, cell: Cell, base: Style) -> None:
         """`71.0 89%`."""
@@ -540,7 +595,7 @@ class Bank:
         history = self.overlay.history
         if history is not None and width > 0:
             values = history.series(cell.device.node, cell.index, "utilization", last=2 * width)
-            line.extend(self.pen.history(values, width, 1, base.ground)[0], width)
+            line.extend(self._grounded(self.pen.history(values, width, 1, base.ground)[0], base), width)
         else:
             line.add(" " * max(0, width), base)
         line.add(load.rjust(self.inner - max(0, width)), self._on(MUTED, base))
@@ -560,17 +615,19 @@ class Bank:
         sample = cell.sample
         if sample is None or (sample.utilization is None and self.overlay is not None and self.overlay.launching):
             return
-        temperature = f"  {sample.temperature:.0f}{self.pen.glyphs.degree}" if cell.sign and sample.temperature else ""
         load = "" if sample.utilization is None else f"{sample.utilization:.0f}%"
+        temperature = f"  {sample.temperature:.0f}{self.pen.glyphs.degree}" if cell.sign and sample.temperature else ""
+        if len(f"load{temperature} {load}") > self.inner:
+            temperature = ""
         self._pair(line, f"load{temperature}", load, base, MUTED, TEXT)
 
-    def _history(self, cell: Cell) -> list[Line]:
+    def _history(self, cell: Cell, lines: int) -> list[Line]:
         history = self.overlay.history if self.overlay else None
         if history is None:
             return []
-        ground = self._bases[cell.index].ground
+        base = self._bases[cell.index]
         values = history.series(cell.device.node, cell.index, "utilization", last=2 * self.inner)
-        return self.pen.history(values, self.inner, self.layout.size.history, ground)
+        return [self._grounded(line, base) for line in self.pen.history(values, self.inner, lines, base.ground)]
 
     def _history_line(
         self, history: Sequence[Sequence[Line]], number: int, line: LineBuilder, cell: Cell, base: Style

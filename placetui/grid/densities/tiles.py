@@ -13,10 +13,10 @@ from placetui.grid.densities import lanes
 from placetui.grid.densities.bank import Bank, TileSize
 from placetui.grid.densities.base import MOST_DEVICES, CursorMark, DensityLayout, LayoutRequest, Place, Region
 from placetui.grid.densities.cell import Cell, node_figures, worst
-from placetui.grid.densities.rows import RowSlot, Shape, adjacent, arrange, departed, joined_tiles, shape_of
+from placetui.grid.densities.rows import Extent, RowSlot, Shape, adjacent, arrange, departed, joined_tiles, shape_of
 from placetui.grid.look.style import FAINT, MUTED, NAME, Line, LineBuilder, Run
 from placetui.grid.overlay import Overlay
-from placetui.placement.plan import GPU
+from placetui.placement.plan import GPU, SHARE_UNITS
 from placetui.placement.topology import Node
 
 NARROWEST = 40
@@ -37,9 +37,12 @@ class Tiles(DensityLayout):
         pen, nodes, width = request.pen, request.nodes, request.width
         if pen.compared and pen.compared.measured:
             size = size.with_memory()
-        self.size = size = size.with_spare(request.spare, request.live)
+        self.size = size = size.with_spare(request.spare, request.live, pen.color)
         self._arranged: dict[Shape, tuple[RowSlot, ...]] = {}
         """Rows of processes, by shape: nodes mostly look alike."""
+
+        self._areas: dict[tuple[Extent, int], list[tuple[int, ...]]] = {}
+        """Lines on which rows begin where shares are areas, by what is on a node and how many rows it has."""
 
         self.pieces: dict[tuple[object, ...], Line] = {}
         """Residents as they were written last."""
@@ -84,6 +87,44 @@ class Tiles(DensityLayout):
         if self.pen.compared and node.rank < len(self.pen.compared.rows):
             rows = max(rows, self.pen.compared.rows[node.rank])
         return rows
+
+    def _row_tops(self, node: Node) -> Sequence[tuple[int, ...]]:
+        """By GPU the lines on which the rows of its residents begin, and the one after the last."""
+        rows, step, first = self._rows(node), self.size.per_resident, self.size.first_row(self.live)
+        if not self.size.spread:
+            return [tuple(range(first, first + rows * step + 1, step))] * node.gpus
+        extent = self.census[node.rank]
+        if (extent, rows) not in self._areas:
+            self._areas[extent, rows] = self._share_areas(extent, first, rows * step + self.size.spread)
+        return self._areas[extent, rows]
+
+    def _share_areas(self, extent: Extent, first: int, lines: int) -> list[tuple[int, ...]]:
+        """By GPU the lines of its rows, each as high as its share; alike on GPUs with a process in common."""
+        slots = self.slots(extent.shape)
+        linked = [{index} for index in range(extent.gpus)]
+        for slot in slots:
+            joined = set().union(*(linked[index] for index in slot.devices))
+            for index in joined:
+                linked[index] = joined
+        found: list[tuple[int, ...]] = []
+        for gpus in linked:
+            units = [0] * (1 + max((slot.row for slot in slots if slot.devices[0] in gpus), default=0))
+            for slot in slots:
+                if slot.devices[0] in gpus:
+                    units[slot.row] = max(units[slot.row], sum(extent.holdings[one][2] for one in slot.processes))
+            found.append(tuple(first + round(end) for end in accumulate(self._heights(units, lines), initial=0.0)))
+        return found
+
+    def _heights(self, units: Sequence[int], lines: int) -> list[float]:
+        """Lines of each row in relation to its share of the GPU, at least as many as its words need."""
+        least, whole = self.size.per_resident, max(SHARE_UNITS, sum(units))
+        small: set[int] = set()
+        while True:
+            room, rest = lines - least * len(small), max(1, whole - sum(units[row] for row in small))
+            more = {row for row, held in enumerate(units) if row not in small and held * room < least * rest}
+            if not more:
+                return [least if row in small else held * room / rest for row, held in enumerate(units)]
+            small |= more
 
     def _shape(self, node: Node) -> Shape:
         return (*self.census[node.rank].shape, *shape_of(departed(node.rank, self.pen), self.pen))
@@ -169,16 +210,14 @@ class Tiles(DensityLayout):
 
     def _spans(self, node: Node, index: int) -> tuple[tuple[int, int], dict[int, tuple[int, int]]]:
         """First and last GPU of the tile that a GPU belongs to, and by line of the resident that is there."""
-        slots, first = self.slots(self._shape(node)), self.size.first_row(self.live)
-        tiles = () if self.size.border else joined_tiles(slots)
-        tile = next((ends for ends in tiles if ends[0] <= index <= ends[1]), (index, index))
-        step = self.size.per_resident
+        slots, tops = self.slots(self._shape(node)), self._row_tops(node)[index]
+        tile = next((ends for ends in joined_tiles(slots) if ends[0] <= index <= ends[1]), (index, index))
         rows = {
-            first + slot.row * step + line: ends
+            line: ends
             for slot in slots
             for ends in adjacent(slot.devices)
             if ends[0] <= index <= ends[1]
-            for line in range(step)
+            for line in range(tops[slot.row], tops[slot.row + 1])
         }
         return tile, rows
 
@@ -191,7 +230,8 @@ class Tiles(DensityLayout):
                 yield Run(".80", MUTED), "share"
         else:
             yield from self.pen.moves_key()
-            yield Run(glyphs.foot * 2, MUTED), "shares"
+            if not self.size.spread:
+                yield Run(glyphs.foot * 2, MUTED), "shares"
         yield from self.shared_key(("starting", "restarting", "pending", "dead", "stale"))
 
     # Drawing
@@ -226,7 +266,7 @@ class Tiles(DensityLayout):
             self._node_line(lines[0], node, cells, overlay)
         body = lines[self._head : self._main(node)]
         if cells:
-            Bank(self, cells, overlay).write(body)
+            Bank(self, cells, overlay).write(body, self._row_tops(node))
             for device in range(len(cells), self.devices):
                 body[0].put(self.x(device) + self.cell // 2, self.pen.glyphs.absent, FAINT)
         elif self.gutter:

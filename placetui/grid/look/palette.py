@@ -133,7 +133,7 @@ class Palette:
         if kind == "white" and role not in ("error", "warning"):
             return self.ground
         if kind in ("error", "warning", "moved", "component"):
-            role = _BRIGHTER.get(role, role)
+            role = "ghost" if (role, kind) == ("track", "component") else _BRIGHTER.get(role, role)
         color = str(getattr(self, role))
         if ground is None or role not in ("white", "text", "body", "error", "warning") or not color.startswith("#"):
             return color
