@@ -275,6 +275,14 @@ def _segment(component: Component, rank: int, numbers: list[int], locate: Locate
     return None
 
 
+def why(plan: Plan, component: Component, rank: int) -> list[str]:
+    """Why a rank is where it is: how its rule is spread, and what the framework adds."""
+    # The segments of packed components only say which devices are meant.
+    spread_out = component.strategy != "packed" and component.rule.segments
+    segment = _segment(component, rank, _numbers(plan, component, rank), _nowhere) if spread_out else None
+    return [*([segment.spread] if segment else ()), *component.reasons]
+
+
 def _neighbours(plan: Plan, name: str, placement: Placement) -> Iterator[Occupant]:
     kind, owned = plan.kind_of(placement), placement.devices or [0]
     seen = {(name, placement.rank)}

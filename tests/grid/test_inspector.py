@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import placetui
 from placetui.grid import Place, cell_width, plain
 from placetui.grid.inspector.inspect import COMPACT, Inspection, environment_lines, inspect
 from placetui.observe.events import Event
@@ -20,6 +21,7 @@ from placetui.observe.model import DeviceSample, JobSummary, NodeSample, Observa
 from placetui.placement.plan import GPU, NODE, Plan, RankOfEngine, Rule, Service
 from placetui.placement.problems import Path
 from placetui.placement.ranks import parse_rule
+from placetui.resources import folder
 
 Build = Callable[..., Plan]
 GIB = 1 << 30
@@ -245,8 +247,27 @@ def test_graphs_have_an_axis_where_there_is_room(two_nodes: Plan) -> None:
 
 def test_a_plan_says_what_each_rank_will_get(two_nodes: Plan) -> None:
     lines = shown(inspect(two_nodes, Place(0, GPU, 3), locate=locate, width=90, heading=False)).splitlines()
-    assert lines[1].split() == ["rank", "share", "GPUs", "local", "visible", "rule", "line"]
-    assert lines[3].split() == ["R", "rollout", "1", ".20", "2,3", "0", "2,3", "rollout:", "0-15:0-7", "7"]
+    assert lines[0].split() == ["rank", "share", "GPUs", "local", "visible", "rule", "line"]
+    assert lines[2].split() == ["R", "rollout", "1", ".20", "2,3", "0", "2,3", "rollout:", "0-15:0-7", "7"]
+
+
+def test_a_plan_says_why_each_rank_is_there_and_where_the_next_one_is(two_nodes: Plan) -> None:
+    look = partial(inspect, two_nodes, Place(0, GPU, 7), locate=locate, width=90, heading=False)
+    lines = shown(look(rows=9)).splitlines()
+    assert lines[-2:] == [
+        "A  next  rank 8 is on node1/gpu0",
+        "R  next  rank 4 is on node1/gpu0-1",
+    ]
+    assert lines[-3] == ""
+    # The table comes first.
+    assert [len(shown(look(rows=rows)).splitlines()) for rows in (3, 4, 5)] == [3, 4, 5]
+    assert "next" not in shown(look(rows=3))
+
+
+def test_a_rule_says_how_it_is_spread() -> None:
+    plan = placetui.load(str(folder("sample_configs") / "hybrid.yaml"))
+    found = inspect(plan, Place(0, GPU, 5), locate=locate, width=90, rows=9, heading=False)
+    assert "R  why   processes 0-3 over devices 4-7, one on each · rank 2 is on node0/gpu6" in shown(found)
 
 
 @pytest.mark.parametrize("rows", range(1, 12))

@@ -150,11 +150,23 @@ class _Inspector:
             )
         else:
             found.lines.extend(self._live())
-        if rows is None or len(found.lines) + len(table) + 2 <= rows:
+        if found.lines and (rows is None or len(found.lines) + len(table) + 2 <= rows):
             found.lines.append(())
         found.add(table)
         found.lines.extend(self._others())
+        if self.observation is None and rows is not None:
+            found.lines.extend(self._why(rows - len(found.lines)))
         return found
+
+    def _why(self, room: int) -> list[Line]:
+        """Why the ranks are here, of as many as there is room for."""
+        lines: list[Line] = []
+        for group in self.groups[:MOST]:
+            said = self.describer.why(group, lettered=len(self.groups) > 1)
+            if lines and len(lines) + len(said) > room:
+                break
+            lines += said
+        return [(), *lines] if lines and len(lines) < room else lines[: max(0, room)]
 
     def details(self, heading: bool, histories: Sequence[DeviceHistory]) -> Inspection:
         """All there is: how it is doing, who is on it, every field of every rank, and why it is there."""
@@ -211,7 +223,7 @@ class _Inspector:
         found.add(resident_table(self.describer, groups[:room], self.sample, header=titled, others=False)[:room])
         if len(groups) > room:
             found.lines.append(flow.cut([flow.text(f"and {len(groups) - room} more", MUTED)]))
-        found.lines.extend(graphs)
+        found.lines.extend(graphs if self.observation else self._why(COMPACT - len(found.lines)))
         return found
 
     def _others(self) -> Iterator[Line]:

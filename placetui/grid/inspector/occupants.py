@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from placetui.grid.inspector.flow import Flow
-from placetui.grid.look.style import Line, Run
+from placetui.grid.look.style import FAINT, MUTED, Line, Run
 from placetui.grid.overlay import URGENCY
 from placetui.grid.pen import STATE_STYLES
 from placetui.observe.events import Event
 from placetui.observe.model import Observation, RankState
+from placetui.placement.explain import why
 from placetui.placement.plan import Component, Occupant, Plan
 from placetui.placement.problems import Path
-from placetui.placement.wording import age, kind_name, share_figure
+from placetui.placement.wording import age, kind_name, place_text, plain, share_figure
 
 Locate: TypeAlias = Callable[[Path], tuple[int, int] | None]
 """Line and column of a value of the file, counted from 1."""
@@ -91,6 +92,20 @@ class Describer:
             return ""
         parts = [segment for segment in rule.segments if group.ranks[0] in segment.processes]
         return rule.text[slice(*parts[0].span)].strip() if parts else ""
+
+    def why(self, group: OccupantGroup, *, lettered: bool) -> list[Line]:
+        """Why a rank is where it is, and where the next one is; `lettered` where there are several components."""
+        flow, component, rank = self.flow, group.component, group.ranks[0]
+        said = why(self.plan, component, rank)
+        label = "why" if said else "next"
+        if rank + 1 < component.world_size:
+            other = component.placements[rank + 1]
+            node = self.plan.nodes[other.cluster_node_rank].name
+            said.append(f"rank {rank + 1} is on {place_text(node, self.plan.kind_of(other), other.devices)}")
+        mark = flow.pen.marks[component.name]
+        letter = Run(f"{mark.letter if lettered else '':<2}", flow.pen.letter_style(mark.name))
+        words = [flow.text(word, MUTED) for word in plain(flow.separator.join(said)).split()]
+        return flow.lines(words, head=(letter, Run(f" {label:<6}", FAINT)), indent=9, separator=" ")
 
     def fields(self, group: OccupantGroup) -> Iterator[tuple[str, str]]:
         """What the placement says: names and values."""

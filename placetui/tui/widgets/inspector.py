@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from textual.reactive import reactive
 
 from placetui.grid import Line, Pen, Place, Run, clean
-from placetui.grid.excerpt import problem_block, problem_lines, problem_title
+from placetui.grid.excerpt import excerpt_lines, problem_block, problem_lines, problem_title
 from placetui.grid.inspector import COMPACT, Flow, Inspection, inspect
 from placetui.grid.look.style import FAINT, MUTED, NAME
 from placetui.grid.panels.components import component_lines, component_table
@@ -25,6 +25,9 @@ from placetui.tui.widgets.panel import PlanPanel, name_border, title_of
 
 if TYPE_CHECKING:
     from placetui.tui.panes.file import FilePane
+
+LEAST_EXCERPT = 3
+"""Lines of the file that are worth showing."""
 
 CONTEXT = 3
 """Lines of the file before and after a problem that stands above the grid."""
@@ -133,12 +136,22 @@ class Inspector(PlanPanel):
         compact = self.screen.has_class("-short") or (one.squeezed and self.room <= COMPACT)
         found = self.describe(one.picture, one.place, width, compact=compact, rows=self.room - len(lines))
         lines += found.lines
+        if one.picture.observation is None and one.view == "grid":
+            lines += self._excerpt(one, found, pen, width)
         hint = self._hint(one)
         if hint and len(lines) < self.room:
             lines += [(), hint][-max(1, self.room - len(lines)) :]
         title = content_of(found.title, palette) if found.title else title_of("Device")
         name_border(self, title, "d all fields  enter rule" if one.view == "grid" else "d all fields")
         self.show(lines, palette)
+
+    def _excerpt(self, one: Subject, found: Inspection, pen: Pen, width: int) -> list[Line]:
+        """The first of the rules in its place in the file, where enough lines are left."""
+        session, room, path = one.picture.session, self.room - len(found.lines) - 1, found.target()
+        place = None if path is None else session.locate(path)
+        if place is None or room < LEAST_EXCERPT:
+            return []
+        return [(), *excerpt_lines(pen, session.text.splitlines(), place[0], (), width, room)]
 
     def _hint(self, one: Subject) -> Line:
         """What can be done about a rank that is dead."""
