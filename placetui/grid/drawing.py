@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
@@ -95,8 +96,9 @@ class Drawing:
         """What stands on each node, counted once."""
 
         self._lines: OrderedDict[int, tuple[Line, ...]] = OrderedDict()
-        self._layouts: dict[Density, DensityLayout] = {}
-        """Those that were needed so far; shared with drawings that differ in density or live data only."""
+        self._layouts: dict[tuple[Density, int], DensityLayout] = {}
+        """Those that were needed so far, by density and spare lines; shared with drawings that differ in these or in
+        live data only."""
 
     def change(
         self,
@@ -132,13 +134,14 @@ class Drawing:
     @property
     def _request(self) -> LayoutRequest:
         live = self.overlay is not None
-        return LayoutRequest(self.pen, self.nodes, self.requested_width, live, self.census, self.metric, self.spare)
+        return LayoutRequest(self.pen, self.nodes, self.requested_width, live, self.census, self.metric)
 
     @property
     def _layout(self) -> DensityLayout:
-        if self.density not in self._layouts:
-            self._layouts[self.density] = lay_out(self.density, self._request)
-        return self._layouts[self.density]
+        key = self.density, self.spare
+        if key not in self._layouts:
+            self._layouts[key] = lay_out(self.density, replace(self._request, spare=self.spare))
+        return self._layouts[key]
 
     def fitted(self, height: int) -> Drawing:
         """In the most detailed density at which all nodes fit into the width and this many lines; else in the last."""
