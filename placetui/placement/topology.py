@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate
 from types import MappingProxyType
@@ -26,6 +26,7 @@ DEFAULT_GPUS = 8
 """GPUs of a node that nothing is known about."""
 
 _NO_HARDWARE: Mapping[str, int] = MappingProxyType({})
+_OF_TOPOLOGY = ("rank", "groups", "hardware")
 
 _MOST_NUMBERINGS = 16
 """Kept for a topology: a file names few combinations of groups."""
@@ -62,6 +63,14 @@ class Node:
 
     hardware: Mapping[str, int] = field(default_factory=lambda: _NO_HARDWARE, hash=False)
     """Number of robots by hardware type."""
+
+    def given(self) -> dict[str, Any]:
+        """What was said of it, not what a topology adds, as JSON; see `from_given`."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _OF_TOPOLOGY}
+
+    @classmethod
+    def from_given(cls, said: Mapping[str, Any]) -> Node:
+        return cls(**{**said, "gpu_ids": tuple(said.get("gpu_ids", ()))})
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -96,6 +96,9 @@ class Dashboard(App[int]):
         """The start screen, while it is open."""
 
         self._endings: Endings | None = None
+        self.crash: Exception | None = None
+        """What nobody handled, and ended the dashboard."""
+
         self._collecting = gc.get_threshold()
         self._themes, problems = load_themes(options.user_themes)
         self._notices = [*options.notices, *problems]
@@ -156,6 +159,12 @@ class Dashboard(App[int]):
         if self._workspace is not None:
             self._workspace.close()
         self.cluster.close()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End; the command says why. Textual would print the values of all variables, some of which may be secrets."""
+        super()._handle_exception(error)
+        self.crash = self.crash or error
+        self._exit_renderables.clear()
 
     def leave(self, code: int = 0) -> None:
         """End, and keep what is unsaved."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import placetui
+from placetui.document import PlanRequest
 from placetui.frameworks.demand import BundleDemand, GroupDemand, RayDemand
 from placetui.frameworks.preflight import Note, planned_nodes, preflight
 from placetui.observe.model import Observation
 from placetui.observe.operations import Failure, Refusing
 from placetui.placement.topology import Node
+from placetui.runtime.launch.request import Request
 from placetui.tui.actions import READ_ONLY
 from placetui.tui.cluster.launch import Launch
 from placetui.tui.dialogs.ask import AskScreen
@@ -380,6 +383,14 @@ async def test_assumed_nodes_give_way_to_the_matched_ones(desk: Desk) -> None:
 
 
 # The embedded cluster
+
+
+async def test_nodes_that_were_given_are_sent_as_they_are(desk: Desk) -> None:
+    given = (Node(4, name="a", gpu_ids=(4, 5, 6, 7), cpus_in_use=1.5), Node(8))
+    plan_request = PlanRequest(nodes=given, topology_source="flag")
+    async with launching(desk, plan_request=plan_request) as launch:
+        body = json.loads(json.dumps(dict(launch.up.body)))
+        assert Request.read(body).nodes == given
 
 
 async def test_the_embedded_cluster_is_asked_about_before_leaving(desk: Desk) -> None:

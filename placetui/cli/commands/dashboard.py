@@ -118,7 +118,26 @@ def run(args: argparse.Namespace) -> int:
         bridge.close()
         if cluster is not None and not app.cluster.launches.hurried:
             cluster.close()
+    if app.crash is not None:
+        raise stopped(app.crash)
     return exits.FINE if code is None else code
+
+
+def stopped(error: Exception) -> exits.Abort:
+    """Say that a bug ended the dashboard; where it is goes to a file."""
+    import traceback
+
+    where = "".join(traceback.format_exception(error))
+    try:
+        path = locations.make_private(locations.logs_dir()) / "dashboard.log"
+        locations.write_private(path, where)
+    except OSError:
+        said = where
+    else:
+        said = f"the details are in {path}"
+    message = f"the dashboard stopped because of a bug: {type(error).__name__}: {error}"
+    hint = f"unsaved changes are kept: open the file again and press ctrl+r; {said}"
+    return exits.Abort(exits.PROBLEMS, message, hint)
 
 
 def check(args: argparse.Namespace) -> None:

@@ -64,7 +64,7 @@ class Request:
         """What the body of a request says; null is as good as nothing."""
         known = {one.name: body[one.name] for one in fields(cls) if body.get(one.name) is not None}
         if "nodes" in known:
-            known["nodes"] = tuple(Node(**node) for node in known["nodes"])
+            known["nodes"] = tuple(map(Node.from_given, known["nodes"]))
         return cls(**{**known, "job": records.check_name(str(body["job"]))})
 
     def plan(self, found: Sequence[Node] | None = None) -> Plan:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from placetui.grid import clean
@@ -327,7 +326,7 @@ def _assumptions(session: Session) -> Mapping[str, Any]:
     plan_request = session.asked
     given = plan_request.nodes is not None and plan_request.topology_source != "ray"
     return {
-        "nodes": [asdict(node) for node in plan_request.nodes or ()] if given else None,
+        "nodes": [node.given() for node in plan_request.nodes or ()] if given else None,
         "mode": plan_request.mode,
         "overrides": [f"{dotted(path)}={json.dumps(value)}" for path, value in plan_request.overrides],
     }
