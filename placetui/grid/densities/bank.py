@@ -615,11 +615,11 @@ class Bank:
         sample = cell.sample
         if sample is None or (sample.utilization is None and self.overlay is not None and self.overlay.launching):
             return
-        load = "" if sample.utilization is None else f"{sample.utilization:.0f}%"
+        load = "n/a" if sample.utilization is None else f"{sample.utilization:.0f}%"
         temperature = f"  {sample.temperature:.0f}{self.pen.glyphs.degree}" if cell.sign and sample.temperature else ""
         if len(f"load{temperature} {load}") > self.inner:
             temperature = ""
-        self._pair(line, f"load{temperature}", load, base, MUTED, TEXT)
+        self._pair(line, f"load{temperature}", load, base, MUTED, FAINT if sample.utilization is None else TEXT)
 
     def _history(self, cell: Cell, lines: int) -> list[Line]:
         history = self.overlay.history if self.overlay else None
