@@ -47,6 +47,9 @@ __all__ = ["Choice", "Dashboard", "Options"]
 NEW, DEMO, CLUSTER = "\0new", "\0demo", "\0cluster "
 """What can be opened besides files."""
 
+LEAST_KEYS = 8
+"""Lines of a terminal that has one left for keys."""
+
 TURNS = 8
 """Turns of the event loop in which an action opens its dialog, unless it has to ask somebody first."""
 
@@ -172,6 +175,9 @@ class Dashboard(App[int]):
             self.main.workspace.settle()
             self.main.workspace.editor.keep()
         self.exit(code)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.set_class(event.size.height < LEAST_KEYS, "-bare")
 
     # What is open
 

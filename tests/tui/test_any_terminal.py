@@ -67,9 +67,11 @@ async def test_what_80_by_24_shows(desk: Desk) -> None:
 
 async def test_what_40_by_10_shows(desk: Desk) -> None:
     async with desk.open("collocated", (40, 10)) as seat:
-        await seat.sees("placetui", "node0", "A0")
+        await seat.sees("placetui", "node0 · GPU 0", "actor 0", "keys")
         await seat.press("minus")
         await seat.sees("node0")
+        await seat.pilot.resize_terminal(40, 7)
+        await seat.until(lambda: "keys" not in seat.lines[-1], "room for the grid alone")
 
 
 async def test_a_storm_of_resizes(desk: Desk) -> None:

@@ -133,8 +133,10 @@ class Inspector(PlanPanel):
             from placetui.grid.tables.table import row_lines
 
             lines = row_lines(Flow(pen, width), one.selection.row)
-        compact = self.screen.has_class("-short") or (one.squeezed and self.room <= COMPACT)
-        found = self.describe(one.picture, one.place, width, compact=compact, rows=self.room - len(lines))
+        tiny = self.screen.has_class("-tiny")
+        compact = tiny or self.screen.has_class("-short") or (one.squeezed and self.room <= COMPACT)
+        rows = self.room - len(lines)
+        found = self.describe(one.picture, one.place, width, compact=compact, rows=rows, heading=tiny)
         lines += found.lines
         if one.picture.observation is None and one.view == "grid":
             lines += self._excerpt(one, found, pen, width)
@@ -177,6 +179,7 @@ class Inspector(PlanPanel):
         compact: bool = False,
         rows: int | None = None,
         details: bool = False,
+        heading: bool = False,
     ) -> Inspection:
         """All about a device, in a number of columns."""
         notices = picture.notices_at(place.node, place.index if place.kind == GPU else None)
@@ -195,5 +198,5 @@ class Inspector(PlanPanel):
             compact=compact,
             rows=rows,
             details=details,
-            heading=False,
+            heading=heading,
         )
