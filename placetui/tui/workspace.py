@@ -136,12 +136,16 @@ class Workspace:
 
     def edit(self, operation: Operation) -> None:
         self.settle()
-        result = self.editor.do(self.session, operation)
+        self._show_edit(self.editor.do(self.session, operation))
+
+    def _show_edit(self, result: Session | Refusal) -> bool:
+        """Show an edit and say what it was, or why it cannot be made; whether it was made."""
         if isinstance(result, Refusal):
             self.refuse(result)
-        else:
-            self.show(result, "edited")
-            self._say(self.editor.history.undo_label or "")
+            return False
+        self.show(result, "edited")
+        self._say(self.editor.history.undo_label or "")
+        return True
 
     def type(self, text: str) -> None:
         """The file reads otherwise: the grid follows in a moment."""
@@ -315,13 +319,8 @@ class Workspace:
         if not self.session.tried:
             self._say("no what-if is active; w tries another topology, mode or layout")
             return
-        result = self.editor.apply_what_if(self.session)
-        if isinstance(result, Refusal):
-            self.refuse(result)
-            return
-        self._layout = None
-        self.show(result, "edited")
-        self._say(self.editor.history.undo_label or "")
+        if self._show_edit(self.editor.apply_what_if(self.session)):
+            self._arranged = None, None
 
     # The file on disk
 

@@ -16,6 +16,7 @@ from placetui.tui.dialogs.help import HelpScreen
 from placetui.tui.dialogs.new_file import NewFileScreen
 from placetui.tui.dialogs.picker import PickerScreen
 from placetui.tui.dialogs.what_if import WhatIfScreen
+from placetui.tui.widgets.choices import Choices
 
 if TYPE_CHECKING:
     from tests.tui.conftest import Desk, Seat
@@ -367,6 +368,19 @@ async def test_action_apply_what_if(desk: Desk) -> None:
         await seat.sees("-  num_nodes: 2", "+  num_nodes: 4")
         await seat.press("enter")
         await seat.until(lambda: "num_nodes: 4" in path.read_text())
+
+
+async def test_a_layout_that_was_applied_is_what_the_file_says_from_then_on(desk: Desk) -> None:
+    async with desk.open(desk.copy("disaggregated"), write=True) as seat:
+        await seat.press("w")
+        layout = seat.app.screen.query_one("#layout", Choices)
+        layout.chosen = layout.values.index("collocated")
+        await seat.press("enter")
+        await seat.until(lambda: seat.session.tried)
+        await seat.press("W")
+        await seat.until(lambda: seat.editor.dirty)
+        await seat.press("w")
+        assert seat.app.screen.query_one("#layout", Choices).chosen == 0
 
 
 async def test_action_reload(desk: Desk) -> None:
