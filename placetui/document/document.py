@@ -19,7 +19,7 @@ from placetui.document.reading.parsing import (
     resolve,
 )
 from placetui.document.reading.values import Entries, ValueReader
-from placetui.document.report import MOST_PROBLEMS, DocumentError, Lines, TextReport
+from placetui.document.report import MOST_PROBLEMS, Lines, TextReport
 from placetui.document.storage.files import BOM, read_text
 from placetui.placement.problems import Path, Problem, Span
 from placetui.placement.yaml_text import kind_of, plain
@@ -214,15 +214,6 @@ class _Sections(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._top)
-
-
-def read_mapping(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """All of a small YAML file as plain values; `DocumentError` if anything in it is wrong."""
-    document = Document.from_file(path)
-    problems = document.problems_in(document.config)
-    if any(problem.blocking for problem in problems):
-        raise DocumentError(problems)
-    return dict(document.config)
 
 
 def _shown_as_written(text: str) -> bool:

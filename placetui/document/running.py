@@ -24,7 +24,6 @@ class RunningFile:
 
     document: Document
     overrides: tuple[Override, ...] = ()
-    notes: tuple[str, ...] = ()
 
     def plan(self, framework: Framework, nodes: tuple[Node, ...] | None = None) -> Plan:
         """The plan of the job, with the names that its processes have."""
@@ -43,14 +42,14 @@ def with_names(framework: Framework, document: Document, plan: Plan, overrides: 
 def read_configuration(found: JobConfiguration, title: str) -> RunningFile | None:
     """The file that a command line names, or is as good as (then with this title); None if it is not readable."""
     if found.text:
-        return RunningFile(Document(found.text, title), notes=found.notes)
+        return RunningFile(Document(found.text, title))
     for folder in found.folders:
         for name in (found.name, f"{found.name}.yaml", f"{found.name}.yml"):
             path = os.path.join(folder, name)
             if not found.name or not os.path.isfile(path):
                 continue
             try:
-                return RunningFile(Document(read_text(path).text, path), tuple(_overrides(found)), found.notes)
+                return RunningFile(Document(read_text(path).text, path), tuple(_overrides(found)))
             except DocumentError:
                 continue
     return None

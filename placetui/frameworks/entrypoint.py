@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +21,6 @@ class JobConfiguration:
 
     overrides: tuple[str, ...] = ()
     """Values that the command line replaces, as Hydra writes them: `a.b=c`, `+a=b`, `~a`."""
-
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Variables of the environment that the file may refer to."""
 
     script: str = ""
     """Path of the script that runs, where that is known."""

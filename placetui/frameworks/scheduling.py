@@ -81,9 +81,6 @@ class Scheduled:
     infeasible: bool = False
     """Whether Ray gives up until a node joins: some bundle is too large for every node, even if all were free."""
 
-    fragmented: bool = False
-    """Whether the amounts would do, and only single devices are too full."""
-
 
 def schedule(nodes: Sequence[NodeResources], requests: Iterable[Request]) -> list[Scheduled]:
     """Follow Ray through requests in their order; each takes its part of what is free for the next.
@@ -280,7 +277,6 @@ class _Merged:
     seen: list[set[int]] = field(default_factory=list)
     last: tuple[int, ...] = ()
     infeasible: bool = False
-    fragmented: bool = False
 
     @property
     def mixed(self) -> bool:
@@ -290,7 +286,6 @@ class _Merged:
         if not outcome.fits:
             self.waits += 1
             self.infeasible = outcome.infeasible
-            self.fragmented |= outcome.fragmented
             return
         self.fits += 1
         if not self.example:
@@ -318,7 +313,6 @@ class _Merged:
             tuple(names[number] for number in self.example),
             tuple(choices),
             self.infeasible,
-            self.fragmented,
         )
 
 

@@ -18,9 +18,6 @@ FileKind: TypeAlias = Literal["file", "record", "cluster", "none"]
 Owner: TypeAlias = Literal["app", "main", "pane", "grid", "edits", "workspace", "cluster", "replay", "jobs", "launches"]
 """The object that performs it; `pane` is the one in view."""
 
-Subject: TypeAlias = Literal["device", "rank", "component", "row", "view", "file", "cluster", "job", "app"]
-"""What an action acts on."""
-
 Need: TypeAlias = Literal["file", "job", "write"]
 
 READ_ONLY = "read-only: start placetui with --write"
@@ -57,7 +54,6 @@ class Action:
     group: str
     owner: Owner
     views: tuple[View, ...] = MAIN
-    on: Subject = "view"
     needs: tuple[Need, ...] = ()
     labels: Mapping[View, str] = field(default_factory=dict)
     """What it is called in views where it means something else."""
@@ -109,21 +105,21 @@ _TO_GRID: dict[View, str] = dict.fromkeys(TABLES, "to grid")
 _FILTER: dict[View, str] = dict.fromkeys(TABLES, "filter")
 _AS_GRID: dict[View, str] = dict.fromkeys(TABLES, "grid")
 
-_move = partial(Action, group="Move", owner="pane", views=PANES, on="device")
-_see = partial(Action, group="See", owner="main", views=MAIN, on="view")
-_grid = partial(Action, group="See", owner="grid", views=GRID, on="view")
-_find = partial(Action, group="Find", owner="grid", views=GRID, on="view")
-_select = partial(Action, group="Edit", owner="pane", views=GRID, on="device")
-_edit = partial(Action, group="Edit", owner="edits", views=GRID, on="component", needs=("file",))
-_text = partial(Action, group="Edit", owner="workspace", views=MAIN, on="file")
-_try = partial(Action, group="Try", owner="workspace", views=MAIN, on="file", needs=("file",))
-_live = partial(Action, group="Live", owner="cluster", views=MAIN, on="cluster")
-_replay = partial(Action, group="Live", owner="replay", views=MAIN, on="cluster")
-_job = partial(Action, group="Jobs", owner="jobs", views=MAIN, on="cluster")
-_rank = partial(Action, group="Jobs", owner="jobs", views=RANKS, on="rank")
-_launch = partial(Action, group="Jobs", owner="launches", views=MAIN, on="job")
-_keep = partial(Action, group="Keep", owner="main", views=MAIN, on="view")
-_app = partial(Action, group="App", owner="app", views=ANYWHERE, on="app")
+_move = partial(Action, group="Move", owner="pane", views=PANES)
+_see = partial(Action, group="See", owner="main")
+_grid = partial(Action, group="See", owner="grid", views=GRID)
+_find = partial(Action, group="Find", owner="grid", views=GRID)
+_select = partial(Action, group="Edit", owner="pane", views=GRID)
+_edit = partial(Action, group="Edit", owner="edits", views=GRID, needs=("file",))
+_text = partial(Action, group="Edit", owner="workspace")
+_try = partial(Action, group="Try", owner="workspace", needs=("file",))
+_live = partial(Action, group="Live", owner="cluster")
+_replay = partial(Action, group="Live", owner="replay")
+_job = partial(Action, group="Jobs", owner="jobs")
+_rank = partial(Action, group="Jobs", owner="jobs", views=RANKS)
+_launch = partial(Action, group="Jobs", owner="launches")
+_keep = partial(Action, group="Keep", owner="main")
+_app = partial(Action, group="App", owner="app", views=ANYWHERE)
 
 ACTIONS: tuple[Action, ...] = (
     _move("cursor_left", "left,h", "left", "Move to the device on the left.", views=GRID, palette=False),
@@ -139,16 +135,9 @@ ACTIONS: tuple[Action, ...] = (
     _grid("zoom_in", "plus,equals_sign", "zoom in", "Show more of each device."),
     _grid("zoom_out", "minus,underscore", "zoom out", "Show more devices at once."),
     _grid("next_metric", "M", "metric", "Change the value of the heat wall."),
-    _move(
-        "jump",
-        "enter",
-        "to rule",
-        "Go to the rule, problem or GPU.",
-        group="See",
-        labels=_TO_GRID,
-    ),
-    _see("details", "d", "details", "Show all fields of this device.", on="device"),
-    _grid("next_component", "c", "component", "Highlight the next component.", on="component"),
+    _move("jump", "enter", "to rule", "Go to the rule, problem or GPU.", group="See", labels=_TO_GRID),
+    _see("details", "d", "details", "Show all fields of this device."),
+    _grid("next_component", "c", "component", "Highlight the next component."),
     _see("view_plan", "1", "plan", "Show the grid.", labels=_AS_GRID),
     _see("view_yaml", "2", "yaml", "Show the file with its problems."),
     _see("view_processes", "3", "processes", "List the processes on each GPU."),
@@ -156,27 +145,13 @@ ACTIONS: tuple[Action, ...] = (
     _see("view_drift", "5", "drift", "List differences and alerts."),
     _see("view_groups", "6", "groups", "List placement groups and bundles."),
     _see("view_events", "7", "events", "List events with their times."),
-    _see("next_problem", "exclamation_mark", "problem", "Go to the next problem.", on="file"),
+    _see("next_problem", "exclamation_mark", "problem", "Go to the next problem."),
     _see("toggle_side", "b", "side bar", "Show or hide the side panels."),
-    _see(
-        "find",
-        "slash",
-        "find",
-        "Find a rank, device, node or state.",
-        group="Find",
-        labels=_FILTER,
-    ),
+    _see("find", "slash", "find", "Find a rank, device, node or state.", group="Find", labels=_FILTER),
     _find("find_next", "n", "next hit", "Go to the next hit."),
     _find("find_previous", "N", "previous hit", "Go to the previous hit."),
     _find("filter", "f", "filter", "Show only hits or marks, or all."),
-    _find(
-        "sort",
-        "s",
-        "sort",
-        "Sort nodes, or by the next column.",
-        owner="pane",
-        views=PANES,
-    ),
+    _find("sort", "s", "sort", "Sort nodes, or by the next column.", owner="pane", views=PANES),
     _find("reverse", "S", "reverse", "Reverse the order of a table.", owner="pane", views=TABLES),
     _find(
         "clear",
@@ -194,8 +169,8 @@ ACTIONS: tuple[Action, ...] = (
     _select("toggle_select", "space", "select", "Select or deselect this device."),
     _select("select_node", "v", "select node", "Select all devices of this node."),
     _select("select_column", "V", "select column", "Select this device on every node."),
-    _edit("assign", "a", "assign", "Assign a component to devices.", on="device"),
-    _edit("take_off", "delete,backspace", "unassign", "Unassign a component there.", on="device"),
+    _edit("assign", "a", "assign", "Assign a component to devices."),
+    _edit("take_off", "delete,backspace", "unassign", "Unassign a component there."),
     _edit("move_back", "ctrl+left", "move back", "Move a component one device back."),
     _edit("move_on", "ctrl+right", "move forward", "Move a component one device on."),
     _edit("move_up", "ctrl+up", "move up", "Move a component up by one node."),
@@ -207,13 +182,7 @@ ACTIONS: tuple[Action, ...] = (
     _text("edit_yaml", "E", "edit text", "Edit the file beside the grid.", owner="main"),
     _text("undo", "u,ctrl+z", "undo", "Undo the last edit.", views=(*GRID, *FILES), needs=("file",)),
     _text("redo", "U,ctrl+y", "redo", "Redo the last undone edit.", views=(*GRID, *FILES), needs=("file",)),
-    _text(
-        "recover",
-        "ctrl+r",
-        "unsaved work",
-        "Continue or discard unsaved work.",
-        needs=("file",),
-    ),
+    _text("recover", "ctrl+r", "unsaved work", "Continue or discard unsaved work.", needs=("file",)),
     _text("save", "ctrl+s", "save", "Show the changes, then save.", priority=True),
     _try("what_if", "w", "what if", "Try another topology or layout."),
     _try("apply_what_if", "W", "apply what-if", "Apply the what-if to the file."),
@@ -229,27 +198,20 @@ ACTIONS: tuple[Action, ...] = (
     _launch("launch", "L", "launch", "Launch the plan, or show its launch."),
     _launch("preflight", "B", "before launch", "Check whether Ray can place the job."),
     _job("jobs", "J", "jobs", "List jobs, to follow or stop one."),
-    _job(
-        "stop_job",
-        "X",
-        "stop job",
-        "Stop the selected job.",
-        on="job",
-        needs=("write",),
-    ),
-    _rank("call", "C", "call", "Call a method on all ranks.", on="component", needs=("write", "job")),
+    _job("stop_job", "X", "stop job", "Stop the selected job.", needs=("write",)),
+    _rank("call", "C", "call", "Call a method on all ranks.", needs=("write", "job")),
     _rank("rank_log", "F", "follow log", "Follow the log of the selected rank.", needs=("job",)),
     _rank("rank_stack", "H", "stack", "Show where the selected rank hangs.", needs=("job",)),
     _rank("kill_rank", "K", "kill rank", "Kill the selected rank.", needs=("write", "job")),
     _rank("restart_rank", "R", "restart rank", "Restart the selected rank.", needs=("write", "job")),
     _job("ray_log", "O", "ray output", "Show what Ray printed."),
-    _keep("keep", "P", "snapshot", "Save the running cluster as a file.", owner="cluster", on="cluster"),
+    _keep("keep", "P", "snapshot", "Save the running cluster as a file.", owner="cluster"),
     _keep("copy", "y", "copy", "Copy the grid as text (OSC 52)."),
     _keep("export", "x", "export", "Save the grid as text or SVG.", owner="app"),
     _keep("shot", "Y", "picture", "Save a picture of the screen.", owner="app"),
     _app("next_theme", "t", "theme", "Change to the next theme."),
-    _app("new", "ctrl+n", "new file", "Create a file with a preview.", on="file"),
-    _app("open", "o", "open", "Open another file.", on="file"),
+    _app("new", "ctrl+n", "new file", "Create a file with a preview."),
+    _app("open", "o", "open", "Open another file."),
     _app("help", "question_mark,f1", "help", "Show all keys."),
     _app("quit", "q", "quit", "Quit."),
     _app("interrupt", "ctrl+c", "quit now", "Quit immediately.", priority=True, palette=False),

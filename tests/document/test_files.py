@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from placetui.document import DocumentError, read_mapping, read_text
+from placetui.document import DocumentError, read_text
 from placetui.document.storage.files import MAX_BYTES
 from placetui.placement.problems import PlacementError
 
@@ -92,21 +92,3 @@ def test_what_is_not_text(tmp_path: Path, data: bytes) -> None:
 def test_a_document_error_is_a_placement_error() -> None:
     with pytest.raises(PlacementError):
         read_text("/nowhere/at/all")
-
-
-def test_read_mapping_gives_plain_values(tmp_path: Path) -> None:
-    file = tmp_path / "theme.yaml"
-    file.write_text("name: dusk\ncolours: {warning: '#ffaa00', levels: [1, 2.5, true, null]}\n")
-    assert read_mapping(file) == {"name": "dusk", "colours": {"warning": "#ffaa00", "levels": [1, 2.5, True, None]}}
-
-
-@pytest.mark.parametrize(
-    ("text", "rule"), [("a: 1\na: 2\n", "duplicate_key"), ("- 1\n", "not_a_mapping"), ("a: {b: !!set {}}", "yaml_tag")]
-)
-def test_read_mapping_refuses_what_is_wrong_anywhere(tmp_path: Path, text: str, rule: str) -> None:
-    file = tmp_path / "theme.yaml"
-    file.write_text(text)
-    with pytest.raises(DocumentError) as caught:
-        read_mapping(file)
-    assert [problem.rule for problem in caught.value.problems] == [rule]
-    assert caught.value.problems[0].file == str(file)

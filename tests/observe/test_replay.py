@@ -90,7 +90,7 @@ def test_it_steps_forwards_and_back(paused: ReplaySource, looker: Looker) -> Non
     looker.until(lambda: looker.numbers[-1] == 0)
     paused.step(100)
     looker.until(lambda: looker.numbers[-1] == 19)
-    assert paused.position.ended
+    assert (paused.position.number, paused.position.count) == (19, 20)
 
 
 def test_it_seeks_by_time_and_skips(paused: ReplaySource, looker: Looker) -> None:

@@ -51,7 +51,7 @@ def test_every_style_has_a_look(theme: Theme) -> None:
 def test_components_keep_their_hue() -> None:
     palette = palette_of(OURS[DEFAULT_THEME])
     assert palette.rich_style(Style("component", 1)).color == Color.parse(DARK.hues[1]).rich_color
-    assert palette.hue(HUES + 1) == DARK.hues[1]
+    assert palette.colors.hue(HUES + 1) == DARK.hues[1]
 
 
 @pytest.mark.parametrize("theme", ALL.values(), ids=ALL)

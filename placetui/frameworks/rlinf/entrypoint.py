@@ -54,8 +54,7 @@ def configuration(job: RayJobSeen, environment: Mapping[str, str]) -> JobConfigu
     if "dir" in given:
         folders.append(_joined(directory, given["dir"]))
     name = given.get("name") or _DEFAULT_NAMES.get(posixpath.basename(script), "")
-    variables = {key: environment[key] for key in ("EMBODIED_PATH", "REPO_PATH") if key in environment}
-    return JobConfiguration("", tuple(folders), name, tuple(overrides), variables, script=script)
+    return JobConfiguration("", tuple(folders), name, tuple(overrides), script)
 
 
 def _default_folder(script: str) -> str | None:

@@ -54,16 +54,12 @@ class Palette:
 
     name: str = "dark"
     ground: str = "#0e1217"
-    bar: str = "#161c25"
-    """Ground of the first and last line of the screen."""
-
     tile: str = "#171e27"
     raised: str = "#232d3a"
     track: str = "#27313e"
     """The part of a meter that is not filled."""
 
     border: str = "#2d3846"
-    border_focus: str = "#8797ab"
     white: str = "#ffffff"
     text: str = "#e6ecf3"
     body: str = "#bcc7d4"
@@ -144,12 +140,10 @@ DARK = Palette()
 LIGHT = Palette(
     name="light",
     ground="#fbfcfd",
-    bar="#e9edf2",
     tile="#eef1f5",
     raised="#dde3ea",
     track="#d9e0e8",
     border="#c6cfd9",
-    border_focus="#5a6878",
     white="#000000",
     text="#18202a",
     body="#3a4654",

@@ -31,9 +31,6 @@ class ReplayPosition:
     time: float
     """When it was made, seconds since the epoch."""
 
-    ended: bool
-    """Whether nothing follows."""
-
 
 class ReplaySource:
     """A `ClusterSource` that plays a recording. At its end it rests, and the last picture stands.
@@ -65,7 +62,7 @@ class ReplaySource:
         count = len(self._recording.times)
         number = self._number if self._number >= 0 else self._wanted or 0
         moment = self._recording.times[number] if number < count else 0.0
-        return ReplayPosition(number, count, moment, number >= count - 1)
+        return ReplayPosition(number, count, moment)
 
     @property
     def times(self) -> Sequence[float]:

@@ -68,11 +68,6 @@ class Pending:
         """Ranks whose answer has not been seen."""
         return sorted(self._references.values())
 
-    @property
-    def references(self) -> list[Any]:
-        """Ray's references to the results that have not been seen, by rank; for those who want to wait themselves."""
-        return sorted(self._references, key=self._references.__getitem__)
-
     def wait(self, timeout: float | None = None, *, fail_fast: bool = False) -> list[Any]:
         """Results by rank.
 

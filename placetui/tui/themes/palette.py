@@ -44,9 +44,6 @@ class GridPalette:
             look = self._over[key] = base + self.rich_style(style)
         return look
 
-    def hue(self, number: int) -> str:
-        return self.colors.hue(number)
-
     def _colored(self, style: Style) -> RichStyle:
         look = self.colors.look(style)
         return RichStyle(
@@ -69,12 +66,10 @@ def palette_of(variables: Mapping[str, str]) -> Palette:
     return Palette(
         name="theme",
         ground=ground,
-        bar=solid(of("bar"), ground),
         tile=solid(of("tile"), ground),
         raised=solid(of("raised"), ground),
         track=solid(of("track"), ground),
         border=solid(of("border"), ground),
-        border_focus=solid(variables["border"], ground),
         white=solid(of("white"), ground),
         text=of("text"),
         body=of("body"),
