@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from placetui.grid.inspector.flow import Flow
 from placetui.grid.look.style import (
@@ -17,7 +17,6 @@ from placetui.grid.look.style import (
     WHITE,
     Ground,
     Line,
-    LineBuilder,
     Run,
     Style,
 )
@@ -85,7 +84,7 @@ def excerpt_lines(
     for number in range(line - before, line + after + 1):
         sign = (severity_style(problems[0]) if problems else NAME) if number == line else None
         runs = numbered_line(pen, number, shown(pen, lines[number - 1])[shift:], gutter, pen.marks, sign)
-        found.append(spread(pen, runs, [], width, "raised") if sign else _cut(pen, runs, width))
+        found.append(spread(pen, runs, [], width, "raised") if sign else pen.fitted(runs, width))
         found += below if sign else []
     return found
 
@@ -143,8 +142,8 @@ def problem_title(pen: Pen, problem: Problem, problems: Sequence[Problem], width
         runs += [Run(" ", TEXT), Run(f"{problems.index(problem) + 1}", style), Run(f" of {len(problems)}", MUTED)]
     runs += [Run("  ", TEXT), Run(problem.rule, style)]
     place = [Run(f"  line {_place(problem)}", MUTED)] if problem.line else []
-    fits = sum(len(run.text) for run in (*runs, *place)) <= width
-    return _cut(pen, [*runs, *place] if fits else runs, width)
+    fits = pen.width((*runs, *place)) <= width
+    return pen.fitted([*runs, *place] if fits else runs, width)
 
 
 def problem_rows(pen: Pen, problems: Sequence[Problem], chosen: Problem, width: int, rows: int) -> list[Line]:
@@ -173,13 +172,7 @@ def _row(pen: Pen, number: int, problem: Problem, width: int, widths: tuple[int,
         Run(f" {problem.rule:<{widest}}  ", TEXT),
         Run(pen.clean(plain(problem.message)), MUTED),
     ]
-    return _cut(pen, runs, width)
-
-
-def _cut(pen: Pen, runs: Iterable[Run], width: int) -> Line:
-    line = LineBuilder()
-    pen.write(line, runs, width)
-    return tuple(line.runs)
+    return pen.fitted(runs, width)
 
 
 def problem_lines(

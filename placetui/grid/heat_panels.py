@@ -143,11 +143,11 @@ class HeatPanels:
         ]
         lines: list[Line] = []
         for label, percent, figures in rows:
-            used = sum(len(run.text) for run in figures)
+            used = self._pen.width(figures)
             head = f"{label:<7}"[: max(0, width - used)]
             room = max(0, min(2 * LABEL, width - len(head) - max(used, LABEL) - 1))
             meter = graded(self._pen.glyphs, room, percent) if percent is not None and room > 2 else []
-            gap = width - len(head) - used - sum(len(run.text) for run in meter)
+            gap = width - len(head) - used - self._pen.width(meter)
             lines.append((Run(head, MUTED), *meter, Run(" " * max(0, gap), TEXT), *figures))
         return lines
 
@@ -288,7 +288,7 @@ class HeatPanels:
         ground: Ground | None = "error" if state == "dead" else "warning" if state == "restarting" else None
         sign = self._pen.state(state)
         runs = [sign, Run(f" {node}/{index}".ljust(9), TEXT), Run(state.ljust(width - 10), sign.style)]
-        return tuple(Run(run.text, self._pen.on(run.style, ground)) for run in runs)
+        return self._pen.tinted(runs, ground)
 
     def _entry(self, value: HeatValue, width: int, marked: bool) -> Line:
         ground: Ground | None = "warning" if marked else None
@@ -296,12 +296,12 @@ class HeatPanels:
         sign = f"{pen.glyphs.above} " if marked else "  "
         name = f"{value.node}/{value.device}"
         figures = list(self._figures(value))
-        room = max(0, min(12, width - len(sign) - max(7, len(name)) - sum(len(run.text) for run in figures) - 2))
+        room = max(0, min(12, width - len(sign) - max(7, len(name)) - pen.width(figures) - 2))
         runs = [Run(sign, WARNING), Run(name.ljust(7), TEXT), Run(" ", TEXT)]
         runs += graded(pen.glyphs, room, value.percent) if room else ()
-        used = sum(len(run.text) for run in (*runs, *figures))
+        used = pen.width((*runs, *figures))
         runs += [Run(" " * max(1, width - used), TEXT), *figures]
-        return tuple(Run(run.text, pen.on(run.style, ground)) for run in runs)
+        return pen.tinted(runs, ground)
 
     def _figures(self, value: HeatValue) -> Iterator[Run]:
         if self.metric == "temperature":

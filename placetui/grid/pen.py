@@ -209,6 +209,30 @@ class Pen:
             if shown != text:
                 return
 
+    def width(self, runs: Iterable[Run]) -> int:
+        """Columns that runs take."""
+        return sum(self.measure(text) for text, _ in runs)
+
+    def fitted(self, runs: Iterable[Run], room: int) -> Line:
+        """As much of a line as there is room for."""
+        line = LineBuilder()
+        self.write(line, runs, room)
+        return tuple(line.runs)
+
+    def across(self, cells: Iterable[Iterable[Run]], starts: Sequence[int], width: int) -> Line:
+        """Runs beside each other, each cut where the next one begins."""
+        line = LineBuilder()
+        ends = (*(start - 1 for start in starts[1:]), width)
+        for runs, start, end in zip(cells, starts, ends, strict=False):
+            if start < end:
+                line.put(start, "")
+                self.write(line, runs, min(end, width) - start)
+        return tuple(line.runs)
+
+    def tinted(self, line: Iterable[Run], ground: Ground | None) -> Line:
+        """A line on another ground."""
+        return tuple(Run(text, self.on(style, ground)) for text, style in line)
+
     def put_name(self, line: LineBuilder, column: int, text: str, room: int, style: Style, keep: Keep = "ends") -> None:
         """Write a name from outside in at most `room` columns."""
         shown = self.cut(self.clean(text), room, keep=keep)

@@ -60,15 +60,8 @@ def component_rows(pen: Pen, width: int) -> list[Line]:
     """As little as names them: two beside each other where there is room."""
     cells = [_short(pen, one) for one in pen.plan.components.values()]
     across = 2 if width >= 2 * COLUMN else 1
-    lines: list[Line] = []
-    for first in range(0, len(cells), across):
-        line = LineBuilder()
-        for place, runs in enumerate(cells[first : first + across]):
-            end = (place + 1) * (width // across) - (place + 1 < across)
-            line.put(place * (width // across), "")
-            pen.write(line, runs, end - line.column)
-        lines.append(tuple(line.runs))
-    return lines
+    starts = [place * (width // across) for place in range(across)]
+    return [pen.across(cells[first : first + across], starts, width) for first in range(0, len(cells), across)]
 
 
 def component_table(pen: Pen, names: Sequence[str], width: int) -> list[Line]:
@@ -123,26 +116,15 @@ def _places(pen: Pen, component: Component, width: int, rows: int, named: bool) 
         left -= len(placements)
         kind = pen.plan.kind_of(placements[0])
         devices = pattern_text(kind, [one.local_hardware_ranks for one in placements])
-        label = (
-            Run(f"  {pen.marks[component.name].letter} ", pen.letter_style(component.name))
-            if named
-            else Run("    ", TEXT)
-        )
-        line = LineBuilder()
-        words = f"rank{'s' if len(placements) > 1 else ''} {pen.ranks([one.rank for one in placements])}"
-        more = f"and {left + len(placements)} more ranks" if last else ""
-        runs = (
-            [label, Run(more, MUTED)]
-            if last
-            else [
-                label,
-                Run(f"{pen.clean(pen.node_name(node)):<10}  ", TEXT),
-                Run(f"{devices:<16}  ", BODY),
-                Run(words, MUTED),
-            ]
-        )
-        pen.write(line, runs, width)
-        found.append(tuple(line.runs))
+        label = f"  {pen.marks[component.name].letter} " if named else "    "
+        runs = [Run(label, pen.letter_style(component.name))]
+        if last:
+            runs.append(Run(f"and {left + len(placements)} more ranks", MUTED))
+        else:
+            words = f"rank{'s' if len(placements) > 1 else ''} {pen.ranks([one.rank for one in placements])}"
+            runs += [Run(f"{pen.clean(pen.node_name(node)):<10}  ", TEXT), Run(f"{devices:<16}  ", BODY)]
+            runs.append(Run(words, MUTED))
+        found.append(pen.fitted(runs, width))
     return found
 
 
@@ -188,7 +170,7 @@ def _lines(
         Run(padded, NAME if chosen else TEXT),
         Run(f" {_share(component):>4}", MUTED),
     ]
-    room = width - sum(pen.measure(run.text) for run in (*left, *figure)) - 3
+    room = width - pen.width((*left, *figure)) - 3
     fits = pen.measure(rule) <= room
     yield spread(pen, [*left, Run(f"  {rule}", MUTED)] if fits else left, figure, width, ground)
     if not fits:
@@ -197,7 +179,7 @@ def _lines(
     amount = [] if not held else [Run(f"{held / GIB:,.0f}", TEXT), Run("G", MUTED)]
     if was:
         amount = [Run(pen.cut(f"was {pen.clean(was)}", width // 2), MUTED)]
-    room = width - 2 - sum(pen.measure(run.text) for run in amount) - bool(amount)
+    room = width - 2 - pen.width(amount) - bool(amount)
     yield spread(pen, [Run("  ", TEXT), *_squares(pen, component, live, alive, room)], amount, width, ground)
 
 

@@ -20,7 +20,7 @@ class Entry(NamedTuple):
 
 def spread(pen: Pen, left: Sequence[Run], right: Sequence[Run], width: int, ground: Ground | None = None) -> Line:
     """Runs at the left and at the right edge; the left ones are cut where both do not fit."""
-    tail = sum(pen.measure(run.text) for run in right)
+    tail = pen.width(right)
     line = LineBuilder()
     for text, style in left:
         room = width - tail - line.column - bool(right)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from time import localtime, strftime
 from typing import NamedTuple
 
-from placetui.grid.look.style import ERROR, FAINT, MUTED, OK, TEXT, WARNING, Ground, Line, LineBuilder, Run, Style
+from placetui.grid.look.style import ERROR, FAINT, MUTED, OK, TEXT, WARNING, Ground, Line, Run, Style
 from placetui.grid.panels.entries import Entry, spread
 from placetui.grid.pen import Pen
 from placetui.observe.events import Event
@@ -105,7 +105,7 @@ def event_entries(pen: Pen, events: Iterable[Event], seen: Observation | None, w
     shown = list(events)
     parts = [event_parts(pen, event, seen) for event in shown]
     if width >= CLOCK:
-        who = min(WIDEST_WHO, max((sum(pen.measure(run.text) for run in one.who) for one in parts), default=0))
+        who = min(WIDEST_WHO, max((pen.width(one.who) for one in parts), default=0))
         place = min(WIDEST_PLACE, max((pen.measure(one.place) for one in parts), default=0))
         return [Entry((_columns(pen, one, who, place, width),), event) for event, one in zip(shown, parts, strict=True)]
     now = seen.time if seen else max((event.time for event in shown), default=0.0)
@@ -113,25 +113,15 @@ def event_entries(pen: Pen, events: Iterable[Event], seen: Observation | None, w
 
 
 def _columns(pen: Pen, parts: EventParts, who: int, place: int, width: int) -> Line:
-    line = LineBuilder()
-    x = 0
-    cells: tuple[tuple[Line, int], ...] = (
-        ((parts.time,), 9),
-        ((parts.sign,), 2),
-        (parts.who, who + 2),
-        ((Run(parts.place, MUTED),), place + 2 if place else 0),
-        ((Run(parts.what, parts.style),), max(0, width - 13 - who - (place + 2 if place else 0))),
-    )
-    for runs, room in cells:
-        line.put(x, "")
-        pen.write(line, runs, max(0, room - (x + room < width)))
-        x += room
-    return tuple(Run(text, pen.on(style, parts.ground)) for text, style in line.finish(width))
+    after_who = 13 + who
+    starts = 0, 9, 11, after_who, after_who + (place + 2 if place else 0)
+    cells = (parts.time,), (parts.sign,), parts.who, (Run(parts.place, MUTED),), (Run(parts.what, parts.style),)
+    return spread(pen, pen.across(cells, starts, width), [], width, parts.ground)
 
 
 def _brief_line(pen: Pen, event: Event, parts: EventParts, now: float, width: int) -> Line:
     head = [Run(f"{_ago(now - event.time):>5} ", FAINT), parts.sign, Run(" ", TEXT)]
-    told = _brief(pen, event, pen.clean(event.message), width - sum(pen.measure(run.text) for run in head))
+    told = _brief(pen, event, pen.clean(event.message), width - pen.width(head))
     letter = pen.marks[event.component].letter if event.component in pen.marks else ""
     if letter and told.startswith(letter):  # of `A7 died`, the letter has its hue
         head.append(Run(letter, pen.letter_style(event.component or "")))
@@ -162,7 +152,7 @@ def _sign(pen: Pen, event: Event) -> tuple[str, Style]:
     if event.is_problem:
         return pen.glyphs.above, WARNING
     if event.kind in ("job_ready", "rank_back", "node_back", "device_back"):
-        return "+" if pen.ascii else "✓", OK
+        return pen.glyphs.done, OK
     return pen.glyphs.empty, FAINT
 
 

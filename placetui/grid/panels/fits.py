@@ -85,7 +85,7 @@ def fit_lines(
     planned: bool = True,
 ) -> Iterator[Line]:
     """What is wrong on its ground, where there is room, and of a text that is `planned` what holds."""
-    cross, tick = pen.glyphs.states["dead"], "+" if pen.ascii else "✓"
+    cross = pen.glyphs.states["dead"]
     if wrong is not None:
         yield spread(pen, [Run(f"{cross} ", ERROR), Run(wrong.rule or "not possible", ERROR)], [], width, "error")
         yield from wrapped(pen, plain(wrong.message), width, TEXT, "error")
@@ -98,19 +98,19 @@ def fit_lines(
     if fits.total:
         part = fits.promised / SHARE_UNITS / fits.total
         right = [Run(f" {part * fits.total:,.1f}", NAME), Run(f"/{fits.total:,}", MUTED)]
-        room = max(0, width - 9 - sum(len(run.text) for run in right))
+        room = max(0, width - 9 - pen.width(right))
         meter = pen.thin(part, room, BODY) if room > 3 else ()
         yield (Run("promised ", FAINT), *meter, *right)
     sign = Run(f"{pen.glyphs.empty} ", FAINT)
     if fits.roomy.number:
         yield (sign, Run(f"{count(fits.roomy.number, 'GPU')} {'has' if fits.roomy.number == 1 else 'have'} room", TEXT))
         where = f"  {fits.roomy.where}: {share_figure(fits.roomy.most / SHARE_UNITS)}"
-        yield spread(pen, [Run(where, MUTED)], [], width)
+        yield pen.fitted([Run(where, MUTED)], width)
     if fits.free.number:
         yield (sign, Run(f"{count(fits.free.number, 'GPU')} free", TEXT))
-        yield spread(pen, [Run(f"  {fits.free.where}", MUTED)], [], width)
+        yield pen.fitted([Run(f"  {fits.free.where}", MUTED)], width)
     if planned:
-        yield from ((Run(f"{tick} ", OK), Run(words, BODY)) for words in _holds(pen.plan, fits, difference))
+        yield from ((Run(f"{pen.glyphs.done} ", OK), Run(words, BODY)) for words in _holds(pen.plan, fits, difference))
 
 
 def _holds(plan: Plan, fits: Fits, difference: Difference | None) -> Iterator[str]:

@@ -161,7 +161,7 @@ def rank_bar(pen: Pen, alive: Mapping[str, int], total: int, width: int, left: f
     about = "" if left is None else f"about {clock_text(5 * math.ceil(left / 5))} left"
     words = [Run(f"  {about}" if about else f"  {number} of {total} alive", MUTED)]
     heading = "ranks  " if width >= ROOM_FOR_REASON else ""
-    room = width - len(heading) - sum(len(run.text) for run in (share, *words))
+    room = width - len(heading) - pen.width((share, *words))
     line = LineBuilder()
     line.put(0, heading, MUTED)
     ends, done = len(heading), 0

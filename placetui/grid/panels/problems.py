@@ -35,8 +35,7 @@ def problem_entries(
         found.append(Entry(((Run(f"  and {len(ordered) - MOST_NOTICES} more", MUTED),),)))
     apart = [Entry((*one.lines, ()), one.value) for one in found]
     if not problems:
-        sign = "+" if pen.ascii else "✓"
-        apart.append(Entry((spread(pen, [Run(f"{sign} ", OK), Run("the file is fine", FAINT)], [], width),)))
+        apart.append(Entry((pen.fitted([Run(f"{pen.glyphs.done} ", OK), Run("the file is fine", FAINT)], width),)))
     return apart
 
 

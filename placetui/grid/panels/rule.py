@@ -66,9 +66,9 @@ def head_line(pen: Pen, rule: RuleText, width: int) -> Line:
     key = rule.before if rule.margin(width) else rule.before.lstrip()
     found = rule.line(pen, rule.number, key, width, WHITE)
     room = max(4, width - 12)
-    if sum(pen.measure(run.text) for run in found) > room:
+    if pen.width(found) > room:
         found = (Run(pen.cut(pen.clean(rule.component), room - 2), pen.letter_style(rule.component)), Run(": ", MUTED))
-    return tuple(Run(text, pen.on(style, "raised")) for text, style in found)
+    return pen.tinted(found, "raised")
 
 
 def aside_line(pen: Pen, rule: RuleText, was: str, component: Component | None, width: int) -> Line:
@@ -85,7 +85,7 @@ def aside_line(pen: Pen, rule: RuleText, was: str, component: Component | None, 
     right: list[Run] = []
     for piece in pieces:
         added = [Run("   ", TEXT), *piece] if right else piece
-        if sum(pen.measure(run.text) for run in (*right, *added)) <= width:
+        if pen.width((*right, *added)) <= width:
             right += added
     comment = [Run(pen.clean(rule.after), FAINT)] if rule.after.lstrip().startswith("#") else []
     return spread(pen, comment, right, width, "raised")

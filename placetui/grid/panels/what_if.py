@@ -95,10 +95,7 @@ def split_lines(pen: Pen, training: int, generation: int, width: int, *, keys: b
     border = max(1, min(round(training * scale), round(total * scale) - 1))
     for trains, number in ((True, border), (False, round(total * scale) - border)):
         mark = marks.get(trains)
-        style = Style(
-            "component",
-            mark.hue if mark else None,
-        )
+        style = Style("component", mark.hue if mark else None)
         sign = pen.glyphs.eighths[-1] if pen.color and not pen.ascii else mark.letter[0] if mark else "#"
         filled = max(1, cell - 1) if scale == 1.0 else 1
         for _ in range(number):
@@ -128,7 +125,7 @@ def verdict_title(pen: Pen, comparison: PlanComparison, problems: Sequence[Probl
     if errors:
         runs.append(Run(f"  {pen.glyphs.states['dead']} does not fit", ERROR))
     elif comparison.difference:
-        runs.append(Run("  + fits" if pen.ascii else "  ✓ fits", OK._replace(bold=True)))
+        runs.append(Run(f"  {pen.glyphs.done} fits", OK._replace(bold=True)))
     else:
         runs.append(Run("  nothing changes", MUTED))
     if cautions:
@@ -174,22 +171,15 @@ def _table(pens: tuple[Pen, Pen], comparison: PlanComparison, width: int) -> Ite
     pen = pens[1]
 
     def least(column: int) -> int:
-        needed = max(sum(pen.measure(run.text) for run in row[column]) for row in rows) + 2
+        needed = max(pen.width(row[column]) for row in rows) + 2
         return min(max(needed, (width - LABEL) // 4), (width - LABEL) // 2)
 
     one, other = least(1), least(2)
     starts = (0, LABEL, LABEL + one, LABEL + one + other)
     counts = _counts(comparison)
-    if aside := sum(pen.measure(run.text) for run in counts) > width - starts[3]:
+    if aside := pen.width(counts) > width - starts[3]:
         rows = [row[:3] for row in rows]  # what they mean has no room beside them
-    for row in rows:
-        line = LineBuilder()
-        for column, (start, runs) in enumerate(zip(starts, row, strict=False)):
-            end = starts[column + 1] - 1 if column < 3 else width
-            if start < end and end <= width:
-                line.put(start, "")
-                pen.write(line, runs, end - start)
-        yield tuple(line.runs)
+    yield from (pen.across(row, starts, width) for row in rows)
     if aside:
         yield counts
 
@@ -268,7 +258,7 @@ def _areas(pen: Pen, comparison: PlanComparison, problems: Sequence[Problem], wi
 def advice_lines(pen: Pen, advice: Sequence[Advice], width: int, room: int) -> list[Line]:
     """Short points: what is good, what to keep in mind, and what to try; those that there is room for."""
     signs = {
-        "good": Run("+ " if pen.ascii else "✓ ", OK._replace(bold=True)),
+        "good": Run(f"{pen.glyphs.done} ", OK._replace(bold=True)),
         "caution": Run(f"{pen.glyphs.above} ", WARNING),
         "hint": Run(f"{pen.glyphs.right} ", WHITE),
     }

@@ -167,7 +167,7 @@ class TablePen:
         for slot in self.slots:
             self._put(line, slot, cells.get(slot.column.name, ()))
         runs = line.finish(self.width)
-        return runs if ground is None else tuple(Run(text, self.pen.on(style, ground)) for text, style in runs)
+        return runs if ground is None else self.pen.tinted(runs, ground)
 
     def _cells(self, row: Row, seen: Observation | None) -> tuple[dict[str, Line], Ground | None]:
         """By column, what a row says."""
@@ -184,7 +184,7 @@ class TablePen:
         return next(found, None)
 
     def _put(self, line: LineBuilder, slot: ColumnSlot, cell: Line) -> None:
-        used = sum(self.pen.measure(run.text) for run in cell)
+        used = self.pen.width(cell)
         if cell:
             line.put(slot.x + (max(0, slot.width - used) if slot.column.right else 0), "")
         self.pen.write(line, cell, slot.width)
@@ -366,10 +366,8 @@ def group_lines(flow: Flow, group: GroupState, rows: int) -> list[Line]:
         for node, numbers in placed_on:
             lines += [()] * (needed + len(placed_on) <= room)
             lines += [flow.cut([(*flow.text(pen.node_name(node), NAME), *_sum(flow, group.bundles, numbers))])]
-            for first in range(0, len(numbers), each_line):
-                lines.append(
-                    _beside(flow, [_bundle(flow, group, n) for n in numbers[first : first + each_line]], BUNDLE)
-                )
+            cells = [_bundle(flow, group, number) for number in numbers]
+            lines += _beside(flow, cells, BUNDLE, each_line)
         return lines
     name = max((pen.name_width(pen.node_name(node)) for node, _ in placed_on), default=0)
     cells = [
@@ -383,19 +381,17 @@ def group_lines(flow: Flow, group: GroupState, rows: int) -> list[Line]:
     ]
     column = max(map(flow.measure, cells), default=0) + 3
     across = min(MOST_ACROSS, max(1, (flow.width + 3) // column))
-    for first in range(0, min(len(cells), room * across), across):
-        lines.append(_beside(flow, cells[first : first + across], column))
+    lines += _beside(flow, cells[: room * across], column, across)
     if len(placed_on) > room * across:
         lines.append(flow.text(f"and {count(len(placed_on) - room * across, 'more node')}", MUTED))
     return lines[:rows]
 
 
-def _beside(flow: Flow, cells: Sequence[Line], column: int) -> Line:
-    line = LineBuilder()
-    for place, cell in enumerate(cells):
-        line.put(place * column, "")
-        flow.pen.write(line, cell, max(0, min(column - 1, flow.width - line.column)))
-    return tuple(line.runs)
+def _beside(flow: Flow, cells: Sequence[Line], column: int, across: int) -> Iterator[Line]:
+    """So many cells in each line."""
+    starts = range(0, across * column, column)
+    for first in range(0, len(cells), across):
+        yield flow.pen.across(cells[first : first + across], starts, flow.width)
 
 
 def _bundle(flow: Flow, group: GroupState, number: int) -> Line:
