@@ -479,6 +479,18 @@ async def test_another_file_does_not_show_the_ranks_of_the_launch(desk: Desk) ->
         await one.seat.until(lambda: "job plan runs" in one.seat.toasts)
 
 
+async def test_who_is_waited_for_is_listed_beside_a_file_without_these_components(desk: Desk) -> None:
+    other = desk.write(FILE.replace("actor", "critic"), "other.yaml")
+    async with launching(desk, size=(120, 36)) as one:
+        await one.confirm()
+        one.up.reserve()
+        one.up.start(one.plan, "starting")
+        await one.seat.until(lambda: one.states() == {"starting"})
+        await one.seat.app.open_file(str(other))
+        await one.seat.until(lambda: one.seat.session.file == str(other) and one.seat.main.is_mounted)
+        await one.seat.sees("Waiting for 4", "A0-1", "R0-1")
+
+
 def test_the_cluster_has_the_word_about_a_job_that_is_ready() -> None:
     plan = placetui.resolve(
         {"cluster": {"num_nodes": 1, "component_placement": {"actor": "0"}}}, nodes=[placetui.Node(gpus=1)]

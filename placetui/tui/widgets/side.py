@@ -99,7 +99,8 @@ class ProblemsPanel(SidePanel):
         if self.launch is not None and not picture.notices:
             waiting = self.launch.waiting
             name_border(self, title_of("Waiting for", sum(len(one.ranks) for one in waiting)), "F log of the rank")
-            return list(waiting_entries(pen, waiting, width))
+            # Another file may be open than the one that is launched.
+            return list(waiting_entries(self.pen_of(self.launch.plan), waiting, width))
         problems, notices = picture.session.problems, picture.notices
         number = len(problems) + len(notices)
         title = title_of("Problems", number or None, trouble=bool(number))
