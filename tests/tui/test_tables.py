@@ -239,6 +239,8 @@ async def test_a_filter_is_followed_while_it_is_written_and_forgotten_by_escape(
         await seat.sees("filter eve: 1 of 50")
         await seat.press("enter")
         assert table(seat).has_focus
+        await seat.find(" eve ")
+        assert not seat.toasts
         await seat.find("knd:foreign")
         assert "did you mean kind?" in seat.toasts[-1]
         await seat.sees("filter eve: 1 of 50")

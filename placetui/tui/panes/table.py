@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partialmethod
 from typing import Any, ClassVar
 
 from rich.cells import cell_len
@@ -286,21 +287,24 @@ class TablePane(ScrollView, can_focus=True):
 
     def find_while_typing(self, text: str) -> str:
         """Filter by a text that is being typed; how many rows are left, or what is wrong with it."""
-        looking = self._looking
-        if text != looking.filter.text:
-            try:
-                wanted = read_filter(text, self.table, self.picture.plan if self.picture else None)
-            except FilterError as problem:
-                return clean(plain(str(problem)), self._ascii)
-            self.looking[self.table] = replace(looking, filter=wanted)
-            self.fill()
-        return count(len(self.content.rows), "row") if self.content is not None else ""
+        wrong = self._filter_by(text)
+        return wrong or (count(len(self.content.rows), "row") if self.content is not None else "")
 
     def search(self, text: str) -> None:
         """Filter by a text, or say what is wrong with it."""
-        words = self.find_while_typing(text)
-        if text != self._looking.filter.text:
-            self.notify(words, severity="warning", markup=False)
+        if wrong := self._filter_by(text):
+            self.notify(wrong, severity="warning", markup=False)
+
+    def _filter_by(self, text: str) -> str:
+        """What is wrong with a text that cannot be a filter."""
+        try:
+            wanted = read_filter(text, self.table, self.picture.plan if self.picture else None)
+        except FilterError as problem:
+            return clean(plain(str(problem)), self._ascii)
+        if wanted.text != self._looking.filter.text:
+            self.looking[self.table] = replace(self._looking, filter=wanted)
+            self.fill()
+        return ""
 
     def sort(self) -> None:
         # Who types fast sorts before there is anything to see.
@@ -489,30 +493,18 @@ class TablePane(ScrollView, can_focus=True):
             y = self.cursor if self.cursor < top else self.cursor - room + 1
             self.scroll_to(y=y, animate=False, force=True, immediate=True)
 
-    @property
-    def _page(self) -> int:
-        return max(1, self.size.height - self._header - 1)
+    def _by_rows(self, steps: int) -> None:
+        self._move(self.cursor + steps)
 
-    def cursor_up(self) -> None:
-        self._move(self.cursor - 1)
+    def _by_pages(self, pages: int) -> None:
+        self._move(self.cursor + pages * max(1, self.size.height - self._header - 1))
 
-    def cursor_down(self) -> None:
-        self._move(self.cursor + 1)
-
-    def page_up(self) -> None:
-        self._move(self.cursor - self._page)
-
-    def page_down(self) -> None:
-        self._move(self.cursor + self._page)
-
-    def first_node(self) -> None:
-        self._move(0)
-
-    def last_node(self) -> None:
-        self._move(len(self.content.rows) - 1 if self.content else 0)
-
-    row_start = first_node
-    row_end = last_node
+    cursor_up = partialmethod(_by_rows, -1)
+    cursor_down = partialmethod(_by_rows, 1)
+    page_up = partialmethod(_by_pages, -1)
+    page_down = partialmethod(_by_pages, 1)
+    first_node = row_start = partialmethod(_move, 0)
+    last_node = row_end = partialmethod(_move, 1 << 40)
 
     # The mouse
 
