@@ -277,8 +277,7 @@ class Launch:
             return f"{self.job}: running"
         if self.step == "launch":
             return f"{self.job}: {sum(map(self.alive, self._states))} of {self.size} alive"
-        following = STEPS[min(len(STEPS) - 1, STEPS.index(self.step) + bool(self.told))]
-        return f"{self.job}: {_DOING.get(following, following)}"
+        return f"{self.job}: {self._doing}"
 
     def progress(self) -> Iterator[tuple[str, str, bool]]:
         """Each step reached so far: its name, its details, and whether it is done."""
@@ -294,9 +293,13 @@ class Launch:
     def next_words(self) -> str:
         if self.local and not self.told:
             return f"starting an embedded cluster of {count(len(self.plan.nodes), 'node')}"
-        reached = STEPS.index(self.step) + (1 if self.told or self.step != "connect" else 0)
-        following = STEPS[min(reached, len(STEPS) - 1)] if self.step != "launch" else "launch"
-        return _DOING.get(following, following)
+        return self._doing
+
+    @property
+    def _doing(self) -> str:
+        """The step after the last that was reported; ranks are started one by one."""
+        step = STEPS.index(self.step) + (bool(self.told) and self.step != "launch")
+        return _DOING[STEPS[min(len(STEPS) - 1, step)]]
 
     def over(self, observation: Observation | None) -> Observation | None:
         """What is seen of the cluster, with this launch's ranks in it until the cluster shows them itself."""

@@ -55,6 +55,13 @@ class GridPalette:
         )
 
 
+_MIXED = (
+    *("tile", "raised", "track", "border", "white", "muted", "ok"),
+    *("error", "error-ground", "error-border", "warning", "warning-ground", "warning-border"),
+)
+"""Colours that are mixed with others, or grounds: these must be known; text can be the terminal's own."""
+
+
 def palette_of(variables: Mapping[str, str]) -> Palette:
     """The colours of a theme, as drawings use them."""
 
@@ -62,27 +69,11 @@ def palette_of(variables: Mapping[str, str]) -> Palette:
         return variables[f"grid-{name}"]
 
     ground = solid(of("ground"), "#808080")
-    # Mixed with others, or grounds: these must be known; text can be the terminal's own.
     return Palette(
         name="theme",
         ground=ground,
-        tile=solid(of("tile"), ground),
-        raised=solid(of("raised"), ground),
-        track=solid(of("track"), ground),
-        border=solid(of("border"), ground),
-        white=solid(of("white"), ground),
-        text=of("text"),
-        body=of("body"),
-        muted=solid(of("muted"), ground),
-        faint=of("faint"),
-        ghost=of("ghost"),
-        error=solid(of("error"), ground),
-        error_ground=solid(of("error-ground"), ground),
-        error_border=solid(of("error-border"), ground),
-        warning=solid(of("warning"), ground),
-        warning_ground=solid(of("warning-ground"), ground),
-        warning_border=solid(of("warning-border"), ground),
-        ok=solid(of("ok"), ground),
+        **{name.replace("-", "_"): solid(of(name), ground) for name in _MIXED},
+        **{name: of(name) for name in ("text", "body", "faint", "ghost")},
         hues=tuple(solid(variables[name], ground) for name in COMPONENTS),
         heat=tuple(solid(variables[name], ground) for name in HEAT),
     )
