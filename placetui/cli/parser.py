@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from placetui.cli import exits
 from placetui.cli.output import complain
+from placetui.placement.wording import did_you_mean
 
 COMMANDS = {
     "check": "report problems in placement files",
@@ -162,10 +163,7 @@ def command_parser(name: str) -> CommandParser:
 
 def unknown_command(word: str) -> exits.Abort:
     """What to say of a command that does not exist."""
-    from difflib import get_close_matches  # slow to load
-
-    near = get_close_matches(word, COMMANDS, 1)
-    meant = f"; did you mean `{near[0]}`?" if near else ""
+    meant = f"; {near}" if (near := did_you_mean(word, COMMANDS)) else ""
     return exits.Abort(exits.USAGE, f"unknown command `{word}`{meant}", f"the commands are {', '.join(COMMANDS)}")
 
 

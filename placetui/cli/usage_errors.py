@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
+
+from placetui.placement.wording import did_you_mean
 
 if TYPE_CHECKING:
     from placetui.cli.parser import CommandParser
@@ -28,8 +29,7 @@ def in_our_words(message: str, parser: CommandParser) -> tuple[str, str]:
         if not word.startswith("-"):
             return f"unexpected argument `{word}`", usage
         known = [name for action in parser._actions for name in action.option_strings]
-        near = get_close_matches(word.partition("=")[0], known, 1)
-        meant = f"; did you mean `{near[0]}`?" if near else ""
+        meant = f"; {near}" if (near := did_you_mean(word.partition("=")[0], known)) else ""
         return f"unknown option `{word}`{meant}", f"{usage}; --help lists the options"
     if found := _ARGUMENT.fullmatch(message):
         return _about_a_value(found[1], found[2], usage)
@@ -41,9 +41,8 @@ def _about_a_value(name: str, message: str, usage: str) -> tuple[str, str]:
     before = f"{name}: " if name.startswith("-") else ""
     if found := _CHOICE.fullmatch(message):
         choices = [choice.strip(" '") for choice in found[2].split(",")]
-        near = get_close_matches(found[1], choices, 1)
         sentence = f"{before}invalid value `{found[1]}`, choose from {', '.join(choices)}"
-        return sentence, f"did you mean `{near[0]}`?" if near else usage
+        return sentence, did_you_mean(found[1], choices) or usage
     if found := _EXCLUDED.fullmatch(message):
         return f"{name} cannot be used with {found[1]}", usage
     if found := _VALUE.fullmatch(message):

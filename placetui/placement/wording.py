@@ -10,6 +10,9 @@ GIB = 1 << 30
 
 NO_SHARE = "-"
 
+MOST_COMPARED = 200
+"""Characters of a word that are compared with names: that is quadratic in its length."""
+
 MOST_PROCESSES = 8
 """Processes of one node that are listed one by one."""
 
@@ -45,6 +48,14 @@ def listing(names: Iterable[object], most: int = 8) -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A question about the name that is most like a word; empty if none is."""
+    from difflib import get_close_matches  # slow to load
+
+    near = get_close_matches(word[:MOST_COMPARED], list(known), 1)
+    return f"did you mean `{near[0]}`?" if near else ""
 
 
 def quoted(names: Iterable[object]) -> list[str]:

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any
 
 from placetui.document import Document, DocumentError
@@ -18,7 +17,7 @@ from placetui.document.report import shorten
 from placetui.grid import DENSITIES, Density, density_named
 from placetui.grid.marks import ROLES
 from placetui.placement.problems import Path, Problem
-from placetui.placement.wording import listing
+from placetui.placement.wording import did_you_mean, listing
 from placetui.placement.yaml_text import written
 from placetui.settings.keys import read_key, same_key
 
@@ -140,7 +139,7 @@ def _alerts(value: Any) -> dict[str, float]:
     for name, limit in value.items():
         most = THRESHOLDS.get(name)
         if most is None:
-            raise _Wrong(f"has no threshold `{shorten(str(name))}`", _meant(str(name), THRESHOLDS) or hint)
+            raise _Wrong(f"has no threshold `{shorten(str(name))}`", did_you_mean(str(name), THRESHOLDS) or hint)
         if limit is None or limit is False:
             continue
         if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit <= most:
@@ -159,7 +158,7 @@ def _roles(value: Any) -> dict[str, str]:
     holders: dict[str, str] = {}
     for role, look in value.items():
         if role not in ROLES:
-            meant = _meant(str(role), ROLES) or f"the roles are {listing(ROLES)}"
+            meant = did_you_mean(str(role), ROLES) or f"the roles are {listing(ROLES)}"
             raise _Wrong(f"has no role `{shorten(str(role))}`", meant)
         match = _LOOK.fullmatch(look.strip()) if isinstance(look, str) else None
         if match is None:
@@ -273,13 +272,13 @@ def _with_option(
     option = next((one for one in OPTIONS if one.name == name), None)
     if option is None:
         names = [*(one.name for one in OPTIONS), "keys"]
-        hint = _meant(name, names) or f"the options are {listing(names, len(names))}"
+        hint = did_you_mean(name, names) or f"the options are {listing(names, len(names))}"
         return settings, [_unknown(f"there is no option `{shorten(name)}`", hint, (name,))]
     try:
         usable = option.read(value)
         if name == "theme" and themes is not None and usable not in themes:
             raise _Wrong(
-                "is not the name of a theme", _meant(usable, themes) or f"the themes are {listing(themes, 40)}"
+                "is not the name of a theme", did_you_mean(usable, themes) or f"the themes are {listing(themes, 40)}"
             )
     except _Wrong as wrong:
         message = f"`{name}: {as_written}` {wrong.message}; `{value_of(AppSettings(), option)}` is used"
@@ -309,7 +308,7 @@ class _Keys:
     def _action(self, action: str, wanted: Any) -> Iterator[str]:
         path = ("keys", action)
         if self.actions is not None and action not in self.actions:
-            hint = _meant(action, self.actions) or "`placetui config print` lists all actions"
+            hint = did_you_mean(action, self.actions) or "`placetui config print` lists all actions"
             self.problems.append(_unknown(f"there is no action `{shorten(action)}`", hint, path))
             return
         entries = wanted if isinstance(wanted, list) else [wanted]
@@ -351,11 +350,6 @@ def _unknown(message: str, hint: str, path: Path) -> Problem:
 
 def _bad(message: str, hint: str, path: Path) -> Problem:
     return Problem("bad_option", message, hint=hint, path=path)
-
-
-def _meant(word: str, words: Collection[str]) -> str:
-    near = get_close_matches(word, list(words), 1)
-    return f"did you mean `{near[0]}`?" if near else ""
 
 
 def value_of(settings: AppSettings, option: Option) -> str:

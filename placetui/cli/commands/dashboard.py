@@ -28,6 +28,7 @@ from placetui.document import DocumentError
 from placetui.observe.following import PlanOutline
 from placetui.observe.operations import LOCAL, Operations, Refusing
 from placetui.observe.ports import WatchOptions
+from placetui.placement.wording import did_you_mean
 from placetui.settings import AppSettings, read_settings, state
 
 if TYPE_CHECKING:
@@ -183,14 +184,11 @@ def check_theme(args: argparse.Namespace) -> None:
     """Abort if --theme names none."""
     if not args.theme:
         return
-    from difflib import get_close_matches
-
     from placetui.tui.themes import load_themes, theme_names
 
     names = theme_names(load_themes(locations.themes_dir())[0])
     if args.theme not in names:
-        near = get_close_matches(args.theme, names, 1)
-        hint = f"did you mean `{near[0]}`?" if near else f"the themes are {', '.join(names)}"
+        hint = did_you_mean(args.theme, names) or f"the themes are {', '.join(names)}"
         raise exits.Abort(exits.USAGE, f"there is no theme `{args.theme}`", hint)
 
 

@@ -16,14 +16,13 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from placetui.grid.marks import component_letters
 from placetui.grid.tables.rows import FIELDS, Field, Row, TableName, haystack, places_of, rank_of
 from placetui.placement.names import Named, Names, Numbers, UnknownName
 from placetui.placement.plan import GPU, Plan
-from placetui.placement.wording import listing
+from placetui.placement.wording import did_you_mean, listing
 
 RowTest: TypeAlias = Callable[[Any], bool]
 """Whether a row of the table matches."""
@@ -133,8 +132,7 @@ class _FilterReader:
         return lambda row: (value := read(row)) is not None and compare(value, limit)
 
     def _suggestion(self, name: str) -> str:
-        near = get_close_matches(name, self._fields, 1)
-        return f"did you mean `{near[0]}`?" if near else f"there is {listing(dict.fromkeys(self._fields), 12)}"
+        return did_you_mean(name, self._fields) or f"there is {listing(self._fields, 12)}"
 
 
 def _negated(test: RowTest) -> RowTest:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from placetui import resources
 from placetui.document import Document, DocumentError
 from placetui.placement.problems import Path as YamlPath
 from placetui.placement.problems import Problem
-from placetui.placement.wording import count, listing, plain
+from placetui.placement.wording import count, did_you_mean, listing, plain
 from placetui.tui.themes.colors import VARIABLES, variable_defaults
 from placetui.tui.themes.palette import GridPalette
 
@@ -216,8 +215,7 @@ def _fraction(value: Any) -> bool:
 
 
 def _unknown(name: str, known: Iterable[str], what: str, path: YamlPath) -> Problem:
-    near = get_close_matches(name, list(known), 1)
-    hint = f"did you mean `{near[0]}`?" if near else _all_of(known, what)
+    hint = did_you_mean(name, known) or _all_of(known, what)
     return Problem("bad_theme", f"a theme has no {what} `{name}`", hint=hint, path=path, at_key=True)
 
 
