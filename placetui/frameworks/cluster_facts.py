@@ -14,6 +14,11 @@ DeviceSource: TypeAlias = Literal["ray", "environment", "nvml"]
 """The source of a process's devices: Ray's reservations, the environment it was started with, or the driver's list of
 processes."""
 
+JobPhase: TypeAlias = Literal["starting", "running", "degraded", "ended", "failed"]
+
+NODE_RANK = "RLINF_NODE_RANK"
+"""The label of a node, or the variable in its environment, that says its rank."""
+
 _IN_BUNDLE = re.compile(r"(?:GPU|NPU)_group_(\d+)_([0-9a-f]+)$")
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, TypeAlias
 
-from placetui.frameworks.cluster_facts import ActorSeen, ClusterFacts, RankSeen, RayJobSeen
+from placetui.frameworks.cluster_facts import ActorSeen, ClusterFacts, JobPhase, RankSeen, RayJobSeen
 from placetui.frameworks.registry import frameworks
 from placetui.placement.plan import Plan
-
-Phase: TypeAlias = Literal["starting", "running", "degraded", "ended", "failed"]
 
 _WITH_DRIVER = ("", "OWNER_DIED", "REF_DELETED", "OUT_OF_SCOPE")
 """Why actors die when their driver ends without an error."""
@@ -75,7 +72,7 @@ class RecognisedJob:
         return tuple(one for one, row in rows if row.is_dead and row.share and one.note not in living)
 
     @property
-    def phase(self) -> Phase:
+    def phase(self) -> JobPhase:
         """Where it is in its life, as far as its actors tell."""
         rows = [self.actors[one.actor] for one in self.ranks if not one.released]
         if self.ended:

@@ -12,14 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import is_
 
-from placetui.observe.model import (
-    Claim,
-    DeviceFrom,
-    DeviceSample,
-    NodeSample,
-    Observation,
-    ProcessSample,
-)
+from placetui.frameworks.cluster_facts import DeviceSource
+from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +68,12 @@ class ActorFact:
     created: float | None = None
     """When it came to life, by the head's clock: its process had begun by then."""
 
-    claimed_by: DeviceFrom = "environment"
+    claimed_by: DeviceSource = "environment"
     """Who says that the claimed GPUs are its own."""
 
     def on(self, index: int) -> Claim:
         """Its claim on a GPU."""
-        source: DeviceFrom = "ray" if index in self.reserved else "nvml"
+        source: DeviceSource = "ray" if index in self.reserved else "nvml"
         if source == "nvml" and index in self.claimed:
             source = self.claimed_by
         return replace(

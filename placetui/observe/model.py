@@ -13,12 +13,11 @@ from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
+from placetui.frameworks.cluster_facts import DeviceSource, JobPhase
+
 Source: TypeAlias = Literal["nvml", "ray", "replay", "simulated"]
 ProcessKind: TypeAlias = Literal["rank", "service", "actor", "foreign", "gone"]
 """A rank or a service of a known job, another Ray actor, a process that is neither, or memory without a process."""
-
-DeviceFrom: TypeAlias = Literal["ray", "environment", "nvml"]
-"""The source that assigns a process to a device: Ray's reservations, its environment, or NVML's list of processes."""
 
 State: TypeAlias = Literal["pending", "starting", "alive", "restarting", "dead"]
 
@@ -65,7 +64,7 @@ class ProcessSample:
     since: float | None = None
     """When its actor came to life; seconds since the epoch."""
 
-    device_from: DeviceFrom | None = None
+    device_from: DeviceSource | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -112,7 +111,7 @@ class Claim:
     state: State | None = None
     restarts: int | None = None
     since: float | None = None
-    device_from: DeviceFrom | None = None
+    device_from: DeviceSource | None = None
     service: bool = False
     """Whether it is a service of its framework, and no rank."""
 
@@ -297,9 +296,6 @@ class RankState:
 
     since: float | None = None
     """When its actor came to life, or while that starts, when it began to; seconds since the epoch."""
-
-
-JobPhase: TypeAlias = Literal["starting", "running", "degraded", "ended", "failed"]
 
 
 @dataclass(frozen=True, slots=True)

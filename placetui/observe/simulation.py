@@ -24,6 +24,7 @@ from placetui.observe.model import (
     State,
 )
 from placetui.placement.environment import NAMESPACE
+from placetui.placement.shares import DEFAULT_TRAIN
 from placetui.placement.wording import GIB
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 Role: TypeAlias = Literal["train", "rollout", "other"]
 
-TRAINING = ("actor", "critic")
 _GENERATES = ("rollout", "inference", "engine", "generat", "sglang", "vllm", "agent")
 
 
@@ -113,7 +113,7 @@ def layout_of(plan: Plan) -> SimulatedLayout:
 
 def role_of(component: str) -> Role:
     """What a component does, as far as its name tells."""
-    if component in TRAINING:
+    if component in DEFAULT_TRAIN:
         return "train"
     return "rollout" if any(word in component.lower() for word in _GENERATES) else "other"
 

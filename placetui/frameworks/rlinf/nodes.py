@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from placetui.frameworks.addresses import address_key
-from placetui.frameworks.cluster_facts import NodeOrder, NodeOrderError, RayNodeFacts
+from placetui.frameworks.cluster_facts import NODE_RANK, NodeOrder, NodeOrderError, RayNodeFacts
 from placetui.placement.wording import count, listing
-
-NODE_RANK = "RLINF_NODE_RANK"
-"""The label of a node, or the variable in its environment, that says its rank."""
 
 
 def order_nodes(

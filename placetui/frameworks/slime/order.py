@@ -7,10 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from placetui.frameworks.addresses import address_key, resolve_ipv4
-from placetui.frameworks.cluster_facts import NodeOrder, RayNodeFacts
-
-NODE_RANK = "RLINF_NODE_RANK"
-"""A label that distinguishes nodes with the same address."""
+from placetui.frameworks.cluster_facts import NODE_RANK, NodeOrder, RayNodeFacts
 
 BundleKey: TypeAlias = tuple[list[int], int] | tuple[list[int], float, str]
 """Parts of the node's address, then the GPU id; ids that are no numbers come last, by text."""

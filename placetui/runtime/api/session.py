@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 from typing import Any
 
 from placetui.bridge.work import Work
+from placetui.frameworks.cluster_facts import NODE_RANK
 from placetui.frameworks.registry import framework_for
 from placetui.observe.operations import AUTO, split_address
 from placetui.placement.topology import Node
@@ -19,7 +20,6 @@ from placetui.runtime.errors import NothingFound, NotPossible
 from placetui.runtime.gcs.address import open_head, resolve_address
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import is_here, join, ready_to_join
-from placetui.runtime.gcs.model import NODE_RANK
 from placetui.runtime.launch.embedded import MOST_NODES, LocalCluster, NodeSize
 from placetui.runtime.launch.matching import Match, match_by, usable
 from placetui.runtime.launch.probe import node_ranks

@@ -12,9 +12,6 @@ from placetui.placement.plan import SHARE_UNITS
 from placetui.placement.topology import Node
 
 DEVICES = ("GPU", "NPU")
-NODE_RANK = "RLINF_NODE_RANK"
-"""The label of a node, or the variable in its environment, that says its rank."""
-
 SAMPLER_NAMESPACE = "placetui.samplers"
 """Ray namespace of the actors that read the GPUs of nodes, apart from that of jobs: they are not what is watched."""
 

@@ -21,10 +21,11 @@ from typing import Any
 
 from placetui.bridge.process import child_command
 from placetui.bridge.work import Work
+from placetui.frameworks.cluster_facts import NODE_RANK
 from placetui.placement.plan import SHARE_UNITS, Plan
 from placetui.placement.wording import count
 from placetui.runtime.errors import ClusterError, NotPossible
-from placetui.runtime.gcs.model import NODE_RANK, RayNode
+from placetui.runtime.gcs.model import RayNode
 from placetui.runtime.launch.demand import Demand
 from placetui.runtime.launch.feasibility import needed_on
 from placetui.runtime.launch.matching import Match

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from placetui.frameworks.cluster_facts import NODE_RANK
 from placetui.runtime import remote
 from placetui.runtime.errors import ClusterError
 from placetui.runtime.gcs.driver import node_task, ship_by_value, tied_to
-from placetui.runtime.gcs.model import NODE_RANK, RayNode
+from placetui.runtime.gcs.model import RayNode
 from placetui.runtime.jobs.rank_spec import share_of
 from placetui.runtime.launch.demand import Demand
 from placetui.runtime.launch.ordering import Probed

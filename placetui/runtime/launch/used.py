@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from placetui import masking, observe, telemetry
-from placetui.frameworks.cluster_facts import RankSeen
+from placetui.frameworks.cluster_facts import NODE_RANK, RankSeen
 from placetui.frameworks.recognition import RecognisedJob, recognise
 from placetui.observe.attribution import ActorFact, NodeFacts, attribute
 from placetui.observe.model import NodeSample
@@ -18,7 +18,7 @@ from placetui.placement.wording import GIB, listing
 from placetui.runtime.errors import NotPossible
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import ship_by_value
-from placetui.runtime.gcs.model import NODE_RANK, RayActor, RayNode, Tables
+from placetui.runtime.gcs.model import RayActor, RayNode, Tables
 from placetui.runtime.launch.demand import Demand
 from placetui.runtime.launch.feasibility import expected_slots
 from placetui.runtime.launch.probe import ask_nodes

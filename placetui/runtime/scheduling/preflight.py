@@ -12,6 +12,7 @@ from typing import Any
 from placetui.bridge.work import Work
 from placetui.document import Document, PlanRequest, plan_document
 from placetui.document.options import parse_override
+from placetui.frameworks.cluster_facts import NODE_RANK
 from placetui.frameworks.demand import PortDemand, RayDemand
 from placetui.frameworks.preflight import Note, Preflight, preflight
 from placetui.frameworks.registry import framework_of
@@ -27,7 +28,7 @@ from placetui.runtime.errors import ClusterError
 from placetui.runtime.gcs.address import open_head, resolve_address
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import driver
-from placetui.runtime.gcs.model import NODE_RANK, RayActor, RayNode
+from placetui.runtime.gcs.model import RayActor, RayNode
 from placetui.runtime.jobs.state import is_taken
 from placetui.runtime.launch.demand import demand_of
 from placetui.runtime.launch.matching import match_by, usable

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from placetui.frameworks.cluster_facts import NODE_RANK
 from placetui.frameworks.registry import by_mode
 from placetui.observe.attribution import Attribution
 from placetui.observe.following import PlanOutline, follow, summary
 from placetui.observe.model import NodeSample, Observation
 from placetui.observe.ports import CONNECTED, NoObservation, Status, WatchOptions
 from placetui.runtime.errors import ClusterError, NothingFound, NotReady
-from placetui.runtime.gcs.model import NODE_RANK, RayNode
+from placetui.runtime.gcs.model import RayNode
 from placetui.runtime.policy import DEFAULT
 from placetui.runtime.watch.latest import Latest
 from placetui.runtime.watch.recognition import JobWatch, cluster_facts

@@ -20,6 +20,7 @@ from typing import Any
 from uuid import uuid4
 
 from placetui import masking, observe, telemetry
+from placetui.frameworks.cluster_facts import NODE_RANK
 from placetui.observe.attribution import NodeFacts, ProcessFact
 from placetui.observe.codec import decode
 from placetui.observe.model import NodeSample
@@ -27,7 +28,7 @@ from placetui.runtime import remote
 from placetui.runtime.errors import ClusterError
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import driver, ship_by_value, tied_to
-from placetui.runtime.gcs.model import NODE_RANK, SAMPLER_NAMESPACE, RayNode, Tables
+from placetui.runtime.gcs.model import SAMPLER_NAMESPACE, RayNode, Tables
 from placetui.runtime.remote.sampler import ORPHANED, PlacetuiSampler
 from placetui.runtime.watch.latest import Latest
 from placetui.telemetry.node import NodeReader

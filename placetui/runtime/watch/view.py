@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from placetui.frameworks.base import DeviceOrder, Framework
-from placetui.frameworks.cluster_facts import RankSeen, RayJobSeen
+from placetui.frameworks.cluster_facts import NODE_RANK, RankSeen, RayJobSeen
 from placetui.frameworks.recognition import NAMES_DEVICES, RecognisedJob
 from placetui.frameworks.registry import by_mode
 from placetui.observe.attribution import ActorFact, NodeFacts
@@ -18,7 +18,7 @@ from placetui.observe.model import BundleState, Claim, DeviceSample, GroupState,
 from placetui.placement.environment import NAMESPACE
 from placetui.runtime.errors import NotPossible
 from placetui.runtime.gcs.driver import is_here
-from placetui.runtime.gcs.model import NODE_RANK, RayActor, RayGroup, RayNode, Tables
+from placetui.runtime.gcs.model import RayActor, RayGroup, RayNode, Tables
 from placetui.runtime.jobs.records import READY, Record
 from placetui.runtime.jobs.state import job_of
 from placetui.runtime.launch.matching import match_by

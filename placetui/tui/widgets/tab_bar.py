@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from placetui.grid import Line, Run, Style, clean
 from placetui.grid.look.style import ERROR, FAINT, GHOST, MUTED, TEXT, WHITE, Ground
 from placetui.grid.look.text import cut
-from placetui.tui.actions import View
+from placetui.tui.actions import TABLES, View
 from placetui.tui.widgets.panel import Bar
 
 TABS: tuple[tuple[View, str, str], ...] = (
@@ -26,9 +26,6 @@ TABS: tuple[tuple[View, str, str], ...] = (
     ("events", "Events", "view_events"),
 )
 """View, label and action; the key of a tab is its number."""
-
-OF_CLUSTER: tuple[View, ...] = ("processes", "ranks", "drift", "groups", "events")
-"""Tabs that have nothing to show without a cluster."""
 
 LEAST_WORDS = 20
 """Columns that words at the right need at least."""
@@ -74,7 +71,7 @@ class TabBar(Bar):
         one_line, x = self.size.height < 2, 1
         for number, (view, label, action) in enumerate(TABS, 1):
             active = self.tabs.view == view or (view, self.tabs.view) == ("file", "text")
-            there = self.tabs.live or view not in OF_CLUSTER
+            there = self.tabs.live or view not in TABLES
             ground: Ground | None = "raised" if active and one_line else None
             pad = Run(" ", TEXT._replace(ground=ground))
             name = WHITE if active else TEXT if there else FAINT
