@@ -17,6 +17,7 @@ from placetui.grid.look.style import (
     TEXT,
     TRACK,
     WARNING,
+    Ground,
     Line,
     LineBuilder,
     Run,
@@ -195,7 +196,8 @@ def waiting_entries(pen: Pen, waiting: Sequence[WaitedFor], width: int) -> Itera
     short = width < ROOM_FOR_REASON
     for one in sorted(waiting, key=lambda one: (one.state == "pending", -one.seconds)):
         slow = one.seconds >= SLOW and one.state != "pending"
-        mark, ground = pen.marks[one.component], "warning" if slow else None
+        mark = pen.marks[one.component]
+        ground: Ground | None = "warning" if slow else None
         sign = pen.glyphs.above if slow else pen.glyphs.states[one.state]
         left = [
             Run(f"{sign} ", WARNING if slow else MUTED),
@@ -206,9 +208,9 @@ def waiting_entries(pen: Pen, waiting: Sequence[WaitedFor], width: int) -> Itera
         since = [Run(f"{one.seconds:.0f} s", WARNING if slow else MUTED)]
         if one.state == "pending":
             since = [Run("after these", FAINT)]
-        lines = [spread(pen, left if short else [*left, reason], since, width, ground)]  # type: ignore[arg-type]
+        lines = [spread(pen, left if short else [*left, reason], since, width, ground)]
         if short and one.reason:
-            lines.append(spread(pen, [reason], [], width, ground))  # type: ignore[arg-type]
+            lines.append(spread(pen, [reason], [], width, ground))
         yield Entry(tuple(lines), (one.component, one.ranks[0]))
 
 

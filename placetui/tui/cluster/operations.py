@@ -221,11 +221,8 @@ class JobOperations:
         name = str(chosen)
         question = f"The process of {name} of job {self.cluster.followed} {means}"
         question, word = confirmation(question, name, self._owner)
-        return (
-            chosen
-            if await self.app.push_screen_wait(ConfirmScreen(f"{what.capitalize()} {name}", question, word))
-            else None
-        )
+        confirmed = await self.app.push_screen_wait(ConfirmScreen(f"{what.capitalize()} {name}", question, word))
+        return chosen if confirmed else None
 
     @flow
     async def rank_log(self) -> None:
