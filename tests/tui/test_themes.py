@@ -179,6 +179,16 @@ def test_text_is_legible_in_every_theme(theme: Theme) -> None:
         assert contrast(text_of(theme), values[name]) >= VISIBLE, name
 
 
+@pytest.mark.parametrize("name", ["warning", "error"])
+@pytest.mark.parametrize("theme", BUILTIN_THEMES.values(), ids=BUILTIN_THEMES)
+def test_areas_of_warnings_and_errors_are_soft_and_their_signs_are_read_on_them(theme: Theme, name: str) -> None:
+    values = variable_defaults(theme)
+    area = values[f"grid-{name}-ground"]
+    assert 1.2 <= contrast(area, values["grid-ground"]) <= 1.6
+    assert contrast(values[f"grid-{name}"], area) >= READABLE
+    assert Color.parse(area).hsl.s <= 0.9
+
+
 @pytest.mark.parametrize("theme", ALL.values(), ids=ALL)
 def test_what_stands_out_is_seen_beside_the_ground(theme: Theme) -> None:
     values = variable_defaults(theme)

@@ -59,6 +59,12 @@ HINTED = 2.0
 FRAMED = 1.4
 """Contrast of a border that frames and says nothing."""
 
+AREA = 1.45, 1.24
+"""Contrast of a tinted area with a dark ground, and with a light one."""
+
+DULLEST, SHRILLEST = (0.3, 0.5), (0.55, 0.7)
+"""Saturation of such an area on a dark and a light ground: a hue is seen, and text is read on it."""
+
 
 def variable_defaults(theme: Theme) -> dict[str, str]:
     """Values for our own variables: those that the theme sets, the others fitted to its colours."""
@@ -66,6 +72,10 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
     own = {name: value for name, value in theme.variables.items() if name in VARIABLES}
     design = DARK if ground.dark else LIGHT
     tile = solid(own.get("grid-tile", ground.tinted(ground.foreground, 1.12)), ground.background)
+    areas = {
+        name: solid(own.get(f"grid-{name}-ground", ground.area(ground.color(name))), ground.background)
+        for name in ("warning", "error")
+    }
     values = {name: ground.legible(hue, VISIBLE) for name, hue in zip(COMPONENTS, design.hues, strict=True)}
     values |= dict(zip(HEAT, design.heat, strict=True))
     values |= {
@@ -76,8 +86,8 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
         "grid-faint": ground.toned(0.45, VISIBLE),
         "grid-ghost": ground.toned(0.25, 1.5),
         "grid-ok": ground.legible(ground.color("success"), READABLE),
-        "grid-warning": ground.legible(ground.color("warning"), READABLE),
-        "grid-error": ground.legible(ground.color("error"), READABLE),
+        "grid-warning": legible(ground.legible(ground.color("warning"), READABLE), (areas["warning"],), READABLE),
+        "grid-error": legible(ground.legible(ground.color("error"), READABLE), (areas["error"],), READABLE),
         "grid-border": legible(ground.color("border-blurred"), (ground.background,), FRAMED),
         "grid-warning-border": ground.legible(ground.color("warning"), HINTED),
         "grid-error-border": ground.legible(ground.color("error"), HINTED),
@@ -86,15 +96,19 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
         "grid-tile": tile,
         "grid-raised": ground.tinted(ground.foreground, 1.3),
         "grid-track": ground.tinted(ground.foreground, 1.4),
-        "grid-warning-ground": ground.tinted(ground.color("warning"), 1.45),
-        "grid-error-ground": ground.tinted(ground.color("error"), 1.45),
-        "grid-hit": ground.tinted(ground.color("warning"), 1.35),
+        "grid-warning-ground": areas["warning"],
+        "grid-error-ground": areas["error"],
+        "grid-hit": ground.area(ground.color("warning")),
         "grid-highlight": ground.tinted(ground.foreground, 1.2),
         "grid-mate": ground.tinted(ground.foreground, 1.35),
         "grid-hover": ground.tinted(ground.foreground, 1.25),
         "grid-cursor": ground.tinted(ground.foreground, 1.45),
     }
     return {**values, **own}
+
+
+GREY = 0.05
+"""Saturation up to which a colour has no hue."""
 
 
 class _Ground:
@@ -123,6 +137,16 @@ class _Ground:
             if contrast(shown, self.background) <= most:
                 break
         return shown
+
+    def area(self, color: str) -> str:
+        """A soft tint in the hue of a colour; a mix with the ground is grey on some grounds, and shrill on others."""
+        light = int(not self.dark)
+        hue, saturation, _ = Color.parse(color).hsl
+        saturation = min(max(saturation, DULLEST[light]), SHRILLEST[light]) if saturation > GREY else 0.0
+        steps = range(101) if self.dark else range(100, -1, -1)
+        tints = (Color.from_hsl(hue, saturation, step / 100).hex6.lower() for step in steps)
+        sides = (tint for tint in tints if (luminance(tint) > luminance(self.background)) is self.dark)
+        return next((tint for tint in sides if contrast(tint, self.background) >= AREA[light]), self.background)
 
     def toned(self, weight: float, least: float) -> str:
         """Text that steps back, but not below a contrast that the theme's own text has."""
