@@ -40,6 +40,7 @@ from placetui.tui.themes import DEFAULT_THEME, GridPalette, load_themes, notice,
 from placetui.tui.workspace import Workspace
 
 if TYPE_CHECKING:
+    from placetui.tui.commands import CommandProvider
     from placetui.tui.dialogs.picker import PickerScreen
 
 __all__ = ["Choice", "Dashboard", "Options"]
@@ -63,6 +64,12 @@ of them is new, so of a large cluster it is rare; of a small one it is quick, an
 """
 
 
+def _command_provider() -> type[CommandProvider]:
+    from placetui.tui.commands import CommandProvider
+
+    return CommandProvider
+
+
 class Dashboard(App[int]):
     """`placetui FILE`."""
 
@@ -72,6 +79,7 @@ class Dashboard(App[int]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012 - as Textual declares it
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (16, "-short"), (30, "-tall"), (48, "-high")]  # noqa: RUF012
     ENABLE_COMMAND_PALETTE = True
+    COMMANDS = {_command_provider}  # noqa: RUF012
 
     @dataclass
     class Observed(Message):

@@ -526,7 +526,10 @@ async def test_the_palette_offers_the_actions_of_the_view_with_their_keys(desk: 
         assert "Reverse (S)" in offered
         assert "Zoom in (+ =)" not in offered
         await seat.press("ctrl+p")
-        await seat.write("what if")
+        await seat.until(lambda: "Apply what-if (W)" in seat.text, "the commands")
+        line = next(line for line in seat.lines if "Apply what-if (W)" in line)
+        assert "Apply the what-if to the file." in line, "each is one line"
+        await seat.write("topology")  # a word of what it does
         listing = seat.app.screen.query_one(OptionList)
         await seat.until(lambda: listing.option_count and "Try another" in seat.text, "the hit")
         await seat.press("enter")

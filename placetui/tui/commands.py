@@ -1,0 +1,35 @@
+"""The command palette: each command in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rich.cells import cell_len
+from textual.command import DiscoveryHit, Hit, Hits
+from textual.content import Content
+from textual.system_commands import SystemCommandsProvider
+
+GAP = 3
+"""Columns between a command and what it does."""
+
+
+class CommandProvider(SystemCommandsProvider):
+    """Name, key and what a command does beside each other; a search finds words of both."""
+
+    def _commands(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
+        """Names of one width, what they do, and how to do it."""
+        commands = sorted(self.app.get_system_commands(self.screen), key=lambda one: one.title)
+        width = max((cell_len(one.title) for one in commands), default=0) + GAP
+        for one in commands:
+            yield one.title + " " * (width - cell_len(one.title)), one.help, one.callback
+
+    async def discover(self) -> Hits:
+        for name, does, run in self._commands():
+            yield DiscoveryHit(Content.assemble((name, "bold"), (does, "$grid-muted")), run, name)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for name, does, run in self._commands():
+            words = name + does
+            if (score := matcher.match(words)) > 0:
+                yield Hit(score, matcher.highlight(words), run, name)
