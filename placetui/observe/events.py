@@ -70,6 +70,9 @@ class Event:
 
     message: str = ""
 
+    what: str = ""
+    """Of differences and alerts, which kind they are: `foreign process`."""
+
     @property
     def is_problem(self) -> bool:
         return self.kind in PROBLEMS
@@ -270,5 +273,5 @@ def _differences(
             continue
         for one in told:
             component, rank = (one.component, one.rank) if isinstance(one, Drift) else (None, None)
-            prefix = "no longer: " if kind == over else ""
-            yield Event(time, kind, one.node, one.device, component, rank, f"{prefix}{one.message}")
+            prefix, what = "no longer: " if kind == over else "", one.kind.replace("_", " ")
+            yield Event(time, kind, one.node, one.device, component, rank, f"{prefix}{one.message}", what)

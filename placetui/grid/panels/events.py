@@ -63,6 +63,8 @@ def event_parts(pen: Pen, event: Event, seen: Observation | None) -> EventParts:
     for name in (f"{event.component}:{event.rank}", subject, where):
         if name and what.startswith(name):
             what = what.removeprefix(name).lstrip(": ")
+    if where:
+        what = what.removesuffix(f" is on {where}")
     mark = pen.marks.get(event.component or "")
     letter = () if mark is None else (Run(f"{mark.letter} ", pen.letter_style(event.component or "")),)
     loud = event.is_problem or style is OK
@@ -131,6 +133,7 @@ def _brief_line(pen: Pen, event: Event, parts: EventParts, now: float, width: in
 
 def _brief(pen: Pen, event: Event, brief: str, room: int) -> str:
     """The rank by its letter; what happened with its reason if there is room for it, else without; else the place."""
+    label = ""
     if event.component in pen.marks and event.rank is not None:
         label = pen.marks[event.component].label(event.rank)
         for name in (f"{event.component}:{event.rank} ", f"{event.component} {event.rank} "):
@@ -138,6 +141,9 @@ def _brief(pen: Pen, event: Event, brief: str, room: int) -> str:
     brief = brief.replace(" is restarting", " restarts")
     head, _, rest = brief.partition(": ")
     shorter = [rest if event.kind.startswith("job") else head, head.partition(", ")[0]]
+    if event.what:
+        what = f"{event.what}{' over' if event.kind.endswith('_over') else ''}"
+        shorter = [f"{label} {what}".lstrip(), what]
     if event.node is not None and event.device is not None:
         shorter.append(f"{pen.clean(pen.node_name(event.node))}/gpu{event.device}")
     return next((one for one in (brief, *shorter) if one and pen.measure(one) <= room), brief)

@@ -17,6 +17,9 @@ DEADLY = ("dead_rank", "missing_rank")
 
 MOST_NOTICES = 50
 
+MOST_LINES = 4
+"""Lines of a sentence."""
+
 
 def problem_entries(
     pen: Pen,
@@ -25,10 +28,29 @@ def problem_entries(
     width: int,
     *,
     chosen: Problem | None = None,
-    lines: int = 4,
+    room: int = 0,
 ) -> list[Entry]:
-    """A tinted block for each; at the end what is fine."""
-    found = [Entry(tuple(_problem(pen, one, width, lines, one == chosen)), one) for one in problems]
+    """A tinted block for each; at the end what is fine.
+
+    Notices have shorter sentences if not all of them fit: the list of drift has these as a whole.
+    """
+    entries: list[Entry] = []
+    for lines in range(MOST_LINES, 0, -1):
+        entries = _entries(pen, problems, notices, width, chosen, lines)
+        if sum(len(one.lines) for one in entries if one.value is not None) <= room + 1:  # the last one's blank line
+            break
+    return entries
+
+
+def _entries(
+    pen: Pen,
+    problems: Sequence[Problem],
+    notices: Sequence[Notice],
+    width: int,
+    chosen: Problem | None,
+    lines: int,
+) -> list[Entry]:
+    found = [Entry(tuple(_problem(pen, one, width, MOST_LINES, one == chosen)), one) for one in problems]
     ordered = sorted(notices, key=lambda one: one.kind not in DEADLY)
     found += [Entry(tuple(_notice(pen, one, width, lines)), one) for one in ordered[:MOST_NOTICES]]
     if len(ordered) > MOST_NOTICES:
@@ -88,5 +110,6 @@ def _notice(pen: Pen, notice: Notice, width: int, most: int) -> Iterator[Line]:
     if notice.node is not None:
         place = pen.node_name(notice.node) + ("" if notice.device is None else f"/gpu{notice.device}")
     said = notice.message.removeprefix(title).removeprefix(place).lstrip(":, ")
+    said = said.removesuffix(f" is on {place}").rstrip(",")
     sentences = [sentence for sentence in (place, said) if sentence]
     yield from _block(pen, sign, title, sentences, notice.kind in DEADLY, width, most)

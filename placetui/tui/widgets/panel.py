@@ -58,6 +58,15 @@ def _same(before: Content | None, after: Content) -> bool:
     return before is not None and (before.plain, before.spans) == (after.plain, after.spans)
 
 
+def _continued(line: Line, ascii: bool) -> Line:
+    """A line with an ellipsis at its end, if that is blank: what it begins goes on below the edge."""
+    sign = ".." if ascii else "…"
+    if not line or not line[-1].text.endswith(" " * (len(sign) + 1)):
+        return line
+    *runs, last = line
+    return (*runs, last._replace(text=last.text[: -len(sign)] + sign))
+
+
 class StyledLines(Widget):
     """Lines of which only those are painted that changed."""
 
@@ -191,7 +200,11 @@ class ListPanel(PlanPanel, can_focus=True):
 
     def _lay_out(self, palette: GridPalette) -> None:
         shown = [line for entry in self._entries[self._first :] for line in entry.lines]
-        self.show(shown if self.styles.auto_dimensions else shown[: max(1, self.room)], palette)
+        room = max(1, self.room)
+        if not self.styles.auto_dimensions and len(shown) > room:
+            goes_on = bool(shown[room])  # no blank line, which ends an entry
+            shown = [*shown[: room - 1], _continued(shown[room - 1], self._ascii) if goes_on else shown[room - 1]]
+        self.show(shown, palette)
 
     def entry_at(self, y: int) -> Entry | None:
         """The entry on a line of the panel."""

@@ -106,7 +106,7 @@ class ProblemsPanel(SidePanel):
         title = title_of("Problems", number or None, trouble=bool(number))
         name_border(self, title, "! next  enter go" if number else "")
         self.set_class(bool(number), "-trouble")
-        return problem_entries(pen, problems, notices, width, chosen=self.chosen)
+        return problem_entries(pen, problems, notices, width, chosen=self.chosen, room=self.room)
 
 
 class MovesPanel(SidePanel):
