@@ -145,7 +145,7 @@ def verdict_lines(
     lines = [*table, *areas] if len(table) + len(areas) <= room else [table[0], *areas]
     moves = comparison.moves
     left = room - len(lines) - (room > 8)
-    if moves and left > 0:
+    if moves and left >= min(2, len(moves)):
         lines += [()] * (room > 8)
         shown = moves if len(moves) <= left else [*moves[: left - 1], f"and {len(moves) - left + 1} more"]
         arrow = "->" if pen.ascii else "→"
@@ -216,10 +216,10 @@ def _rows(pens: tuple[Pen, Pen], comparison: PlanComparison) -> Iterator[tuple[L
         (node, index), most = comparison.fullest
         same, pen = not comparison.difference, pens[0]
         words = (Run(f"{most.used / GIB:.1f}", NAME), Run(f"/{most.total / GIB:.0f}G  {most.percent:.0f}%", MUTED))
-        place = f"{pen.clean(pen.node_name(node))}/gpu{index}: {gib(most.total - most.used)} free"
-        yield row("fullest GPU", words, words if same else (Run("not measured", FAINT),), (Run(place, MUTED),))
+        free, place = f"{gib(most.total - most.used)} free", f"on {pen.clean(pen.node_name(node))}/gpu{index}"
+        yield row("fullest GPU", words, words if same else (Run("not measured", FAINT),), (Run(free, MUTED),))
         meter = pen.meter(most.percent, METER)
-        yield row("", meter, meter if same else ())
+        yield row("", meter, meter if same else (), (Run(place, MUTED),))
 
 
 def _of_components(pen: Pen, values: Mapping[str, object]) -> Line:

@@ -38,6 +38,12 @@ from placetui.tui.widgets.status_bar import StatusBar, TopLine
 
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 NEW_NAME = "placement.yaml"
+FRAMES = 6
+"""Lines of the borders of grid and file, the top line and the keys."""
+
+LEAST_GRID = 9
+"""Lines of the grid, however long the file is."""
+
 UNWRITTEN = "nothing is written until you save"
 
 
@@ -142,7 +148,7 @@ class NewFileScreen(Dialog[NewFile | None]):
     @work(exclusive=True)
     async def _preview(self) -> None:
         text, palette = self._text(), GridPalette(self.app.theme_variables, color=not self.app.no_color)
-        bar, preview, room = self.query_one(StatusBar), self.query_one("#preview", Panel), self.size.height // 2
+        bar, preview = self.query_one(StatusBar), self.query_one("#preview", Panel)
         file = self.query_one("#file", Input).value
         bar.palette = palette
         bar.status = TopLine(file=file, note=UNWRITTEN, ascii=self._ascii)
@@ -153,7 +159,10 @@ class NewFileScreen(Dialog[NewFile | None]):
             reasons = [plain(words) for words in (text.reason, text.hint) if words]
             preview.show([(Run(clean(words, self._ascii), ERROR),) for words in reasons], palette)
             return
-        width = self.size.width - 4
+        width, height, written = self.size.width - 4, self.size.height, text.splitlines()
+        left = height - self.query_one("#choices").outer_size.height - len(written) - FRAMES
+        room = max(LEAST_GRID, min(height // 2, left))
+        self.query_one("#text").styles.width = min(self.size.width * 3 // 5, max(map(len, written)) + 4)
         drawing, advice, pools = await in_thread(lambda: self._drawn(text, width, room), "preview")
         self._pools = pools
         ranks = count(sum(one.world_size for one in drawing.plan.components.values()), "rank")

@@ -62,8 +62,8 @@ ROOM_FOR_CHANGE = 36
 LEAST_CHANGE = 4
 """Lines from which on the difference of the text is shown."""
 
-MOST_CONTEXT = 60
-"""Lines that are shown around each difference of the text, if there is room."""
+CONTEXTS = (60, 12, 8, 5, 3)
+"""Lines around each difference of the text: the first number for which there is room."""
 
 FEW_NODES = 64
 """Nodes up to which plans can be drawn as tiles in any terminal."""
@@ -294,7 +294,7 @@ class WhatIfScreen(Dialog[WhatIf | None]):
             words = f"Cannot be written: {plain_words(text.reason)}"
             return [(Run(clean(words, self._ascii), MUTED),)]
         lines: list[str] = []
-        for context in (MOST_CONTEXT, 3):
+        for context in CONTEXTS:
             lines = unified_diff(self._before.text, text, "", context)[2:]
             if len(lines) <= room:
                 break
@@ -350,7 +350,9 @@ class WhatIfScreen(Dialog[WhatIf | None]):
         panel, plan = self.query_one(f"#{name}", Panel), drawing.plan
         ranks = count(sum(one.world_size for one in plan.components.values()), "rank")
         tried = self._layout() if name == "after" else self._now.layout
-        about = f"{tried or AS_WRITTEN}, {count(len(plan.nodes), 'node')}, {ranks}"
+        nodes = len(plan.nodes)
+        resized = [count(nodes, "node")] * (name == "after" and nodes != len(self._before.plan.nodes))
+        about = ", ".join([tried or AS_WRITTEN, *resized, ranks])
         title = title_of(name.capitalize(), None, about)
         moving = difference.counts["moves"]
         if name == "after" and moving:
