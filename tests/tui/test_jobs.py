@@ -125,7 +125,8 @@ async def test_no_jobs_and_no_cluster_are_said(desk: Desk) -> None:
         await seat.press("J")
         await seat.sees("no Ray cluster was found on this machine (name one with --address)")
         operations.replies["ps"] = {"address": ADDRESS, "jobs": []}
-        await seat.sees("there are no jobs on")
+        await seat.sees("No jobs on")
+        assert "follow" not in seat.lines[-1]
 
 
 async def test_nothing_is_asked_of_a_simulation(desk: Desk) -> None:

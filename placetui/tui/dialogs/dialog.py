@@ -44,10 +44,14 @@ class Dialog(ModalScreen[ScreenResultType]):
         return box
 
     def on_mount(self) -> None:
-        bar = KeyBar({}, self.has_class("-ascii"))
-        bar.hints = tuple(pressed(key, label) for key, label in self.KEYS)
-        bar.chip = Chip(self.CHIP)
-        self.mount(bar)
+        self._bar = KeyBar({}, self.has_class("-ascii"))
+        self._bar.chip = Chip(self.CHIP)
+        self.name_keys(self.KEYS)
+        self.mount(self._bar)
+
+    def name_keys(self, keys: tuple[tuple[str, str], ...]) -> None:
+        """Name these keys in the bottom line."""
+        self._bar.hints = tuple(pressed(key, label) for key, label in keys)
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """End with this answer: at once if nothing covers the dialog, otherwise as soon as it is on top again."""

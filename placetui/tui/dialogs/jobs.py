@@ -48,7 +48,8 @@ class JobsScreen(Dialog[JobChoice | None]):
     """A table of jobs that is kept up to date."""
 
     CHIP = "JOBS"
-    KEYS = (("enter", "follow"), ("s", "stop"), ("escape", "close"))
+    KEYS = (("escape", "close"),)
+    KEYS_OF_JOBS = (("enter", "follow"), ("s", "stop"), *KEYS)
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "back"),
@@ -63,7 +64,7 @@ class JobsScreen(Dialog[JobChoice | None]):
 
     def compose(self) -> ComposeResult:
         with self.box(classes="-jobs"):
-            yield Static("looking for the cluster …" if not self._ascii else "looking for the cluster", id="jobs-says")
+            yield Static("Looking for the cluster …" if not self._ascii else "Looking for the cluster", id="jobs-says")
             yield DataTable(cursor_type="row", zebra_stripes=False)
 
     def on_mount(self) -> None:
@@ -93,7 +94,7 @@ class JobsScreen(Dialog[JobChoice | None]):
         jobs = [Job.read(one) for one in outcome.get("jobs", ())]
         address = clean(str(outcome.get("address", "")), self._ascii)
         says.display = not jobs
-        says.update(Content(f"there are no jobs on {address}: L launches the open file"))
+        says.update(Content(f"No jobs on {address}. L launches the open file."))
         self.query_one(".dialog").border_title = title_of("Jobs", len(jobs) or None, address)
         self._fill(jobs)
 
@@ -138,6 +139,7 @@ class JobsScreen(Dialog[JobChoice | None]):
             table.display = True
             table.focus()
         table.display = bool(jobs)
+        self.name_keys(self.KEYS_OF_JOBS if jobs else self.KEYS)
 
     def _chosen(self) -> str | None:
         table = self._table

@@ -116,6 +116,7 @@ class GridPane(ScrollView, can_focus=True):
     | `grid-pane--cursor-mark` | Signs at its sides, or its border. |
     """
 
+    find_title = "Find"
     find_examples = "rollout 17, node5/gpu3, free, shared, a host name …"
 
     picture: reactive[LivePicture | None] = reactive(None, repaint=False, init=False)

@@ -231,10 +231,10 @@ class TablePane(ScrollView, can_focus=True):
         text = self._looking.filter.text
         if not text:
             return ""
-        held = ""
-        if self.table in ("processes", "ranks") and 0 < len(rows) <= MOST_SUMMED:
-            held = f" with {gib(sum(row.memory or 0 for row in rows))}"
-        return f"filter {text}: {len(rows):,} of {total:,}{held}"
+        memory = 0
+        if self.table in ("processes", "ranks") and len(rows) <= MOST_SUMMED:
+            memory = sum(row.memory or 0 for row in rows)
+        return f"filter {text}: {len(rows):,} of {total:,}{f' with {gib(memory)}' if memory else ''}"
 
     def _about(self, total: int) -> str:
         """What the rows are about, in a few words."""
@@ -272,6 +272,8 @@ class TablePane(ScrollView, can_focus=True):
         return next(key_names(BY_ID[action], self._keys, self._ascii))
 
     # Filter and order
+
+    find_title = "Filter"
 
     @property
     def find_examples(self) -> str:

@@ -18,6 +18,9 @@ from placetui.tui.widgets.panel import title_of
 class Findable(Protocol):
     """A pane in which something can be found."""
 
+    find_title: str
+    """What finding is called there."""
+
     @property
     def find_examples(self) -> str:
         """What can be typed."""
@@ -45,12 +48,12 @@ class FindBar(Horizontal):
     def open(self, pane: Findable) -> None:
         """Begin to find something in a pane."""
         self._pane = pane
-        self.border_title = title_of("Find", None, pane.find_examples)
+        self.border_title = title_of(pane.find_title, None, pane.find_examples)
         self.display = True
         field = self.query_one(Input)
         with self.prevent(Input.Changed):
             field.value = pane.begin_find()
-        field.placeholder = pane.find_examples
+        field.placeholder = "" if self.gutter.height else pane.find_examples  # a border says it already
         self.screen.set_focus(field)  # at once: what is typed next is to be found
         self._say("")
 
