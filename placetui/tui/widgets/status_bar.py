@@ -176,7 +176,8 @@ class StatusBar(Bar):
             parts.append(Part(5, tuple(gradient(signs, METER, totals.load)), gap=1))
             parts.append(Part(4, (Run(f"{totals.load:.0f}", NAME), Run(" %", MUTED)), gap=1))
         if totals.power is not None:
-            parts.append(Part(7, (Run(f"{totals.power / 1000:.1f}", NAME), Run(" kW", MUTED))))
+            size, unit = (1e6, "MW") if totals.power >= 1e6 else (1e3, "kW")
+            parts.append(Part(7, (Run(f"{totals.power / size:.1f}", NAME), Run(f" {unit}", MUTED))))
         return parts
 
     async def on_click(self, event: events.Click) -> None:
