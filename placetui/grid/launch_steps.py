@@ -23,11 +23,12 @@ def matched(step: Mapping[str, Any], most: int) -> str:
 
 
 def needed(step: Mapping[str, Any]) -> str:
-    """What the plan takes in all: `16 GPU and 16 CPU`."""
+    """What the plan takes in all: `16 GPUs and 16 CPUs`."""
     amounts: Counter[str] = Counter()
     for one in step["nodes"]:
         amounts[one["resource"]] += one["needed"]
-    return listing(f"{number:g} {name}" for name, number in amounts.items()) or "nothing"
+    named = {name: f"{name}s" if name.endswith("PU") and number != 1 else name for name, number in amounts.items()}
+    return listing(f"{number:g} {named[name]}" for name, number in amounts.items()) or "nothing"
 
 
 def reserved(step: Mapping[str, Any]) -> str:

@@ -448,7 +448,7 @@ class Workspace:
         question = "The opened file is read-only (start with --write to change it). Save as:"
         wanted: str | None = f"{stem}-new{suffix}"
         if self.editor.pictured:
-            question, wanted = "A new file:", self.editor.path
+            question, wanted = "Name of the new file:", self.editor.path
         while True:
             wanted = await self.app.push_screen_wait(AskScreen("Save as", question, wanted or ""))
             if wanted is None:

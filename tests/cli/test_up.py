@@ -64,7 +64,7 @@ def test_steps_are_narrated_and_ranks_are_data(capsys: pytest.CaptureFixture[str
         "connect  10.0.0.1:6379, Ray 2.60.0, 2 nodes",
         "match    node 0 = 10.0.0.1 (8 GPUs), by RLINF_NODE_RANK",
         "warning: w",
-        "check    3 GPU needed: fits",
+        "check    3 GPUs needed: fits",
         "reserve  waiting: node 0 needs 1 GPU",
         "reserve  1 bundle",
         "probe    1 device in 0.25 s, as planned",

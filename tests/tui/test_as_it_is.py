@@ -253,7 +253,7 @@ async def test_an_edited_picture_is_saved_as_a_new_file(desk: Desk, world: World
         assert "is read-only: save" not in seat.text
         await seat.press("enter")
         await seat.until(lambda: seat.shows(AskScreen))
-        await seat.sees("A new file:")
+        await seat.sees("Name of the new file:")
         assert "The opened file" not in seat.text
         await seat.press("enter")
         await seat.sees("This file already exists")

@@ -90,7 +90,7 @@ async def test_action_launch(desk: Desk) -> None:
         assert (body["dry_run"], body["ask"], body["nodes"]) == (False, ["launch", "moved", "used"], None)
         await one.seat.until(lambda: one.seat.shows(LaunchScreen))
         one.up.check(one.plan)
-        await one.seat.sees("node 0 = 10.0.0.1 (2 GPUs), by RLINF_NODE_RANK", "fits: 2 GPU needed")
+        await one.seat.sees("node 0 = 10.0.0.1 (2 GPUs), by RLINF_NODE_RANK", "fits: 2 GPUs needed")
         await one.seat.sees("actor 1", "my_pkg.workers:Trainer", "rollout 0", "built-in worker", "GPU 1", ".80")
         demand = RayDemand((GroupDemand("pool", "STRICT_PACK", (BundleDemand({"GPU": 1}, 9),)),))
         judged = preflight(demand, planned_nodes([Node(8, name="big")]), notes=[Note("port 30000 is in use", "end it")])

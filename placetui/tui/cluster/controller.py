@@ -369,7 +369,7 @@ class ClusterController:
             lambda: saved_text(seen, f"The cluster as seen at {clock(seen.time)}."), "save"
         )
         notes = [f"A file cannot express everything: {'; '.join(left_out)}."] if left_out else []
-        question = "\n".join(["A placement file of the processes that run now.", *notes, "A new file:"])
+        question = "\n".join(["Write a placement file of the processes that run now.", *notes, "Name of the new file:"])
         name = await self.app.push_screen_wait(AskScreen("Save the cluster as a file", question, PICTURE))
         if name is not None:
             self.app.write_new(name, text)

@@ -92,7 +92,9 @@ class LaunchScreen(Dialog[str | None]):
         before, self._asked = self._asked, "failed" if failed else self.launch.question
         if self._asked not in (before, "", "launch"):  # what the answer depends on comes before the steps
             body = self.query_one(VerticalScroll)
-            body.move_child(self.query_one("#launch-text"), before=self.query_one("#launch-steps"))
+            text = self.query_one("#launch-text")
+            text.add_class("-first")
+            body.move_child(text, before=self.query_one("#launch-steps"))
             body.scroll_home(animate=False)
 
     def _fill_steps(self) -> None:

@@ -53,7 +53,7 @@ class OutputPanel(LaunchPart):
         rank = launch.output_of
         if rank is None:
             name_border(self, title_of("Output"), "O Ray's output")
-            return [(Run("of a rank that takes long to start", FAINT),)]
+            return [(Run("no rank is slow to start; F follows the log of the selected one", FAINT),)]
         title = [Run("Output  ", TEXT._replace(bold=True))]
         title.append(Run(f"{pen.clean(rank[0])} {rank[1]}", pen.letter_style(rank[0])))
         title.append(Run(f"  {launch.place_of(*rank)}", MUTED))
