@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from rich.cells import cell_len
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 from placetui import resources
 from placetui.observe.ports import Status
@@ -271,3 +271,18 @@ async def test_files_with_nothing_to_draw_say_so(desk: Desk, text: str) -> None:
         await seat.press("escape")
         await seat.find("free")
         await seat.sees("plan.yaml", "error")
+
+
+@pytest.mark.parametrize("key", ["a", "ctrl+p"])
+async def test_the_chosen_one_of_a_list_is_underlined_without_colour(desk: Desk, key: str) -> None:
+    async with desk.open("collocated", color=False) as seat:
+        await seat.press(key)
+        listing = seat.app.screen.query_one(OptionList)
+        await seat.until(lambda: listing.highlighted is not None, "an option is highlighted")
+        assert listing.highlighted is not None
+        underlined = [y for y in range(listing.size.height) if _is_underlined(listing, y)]
+        assert underlined == [listing.highlighted]
+
+
+def _is_underlined(listing: OptionList, y: int) -> bool:
+    return any(segment.style is not None and segment.style.underline for segment in listing.render_line(y))
