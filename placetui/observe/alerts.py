@@ -11,6 +11,14 @@ from placetui.observe.model import DeviceSample, NodeSample, Observation
 AlertKind: TypeAlias = Literal["memory_above", "temperature_above", "load_above", "load_below"]
 
 
+_TITLES: dict[AlertKind, str] = {
+    "memory_above": "high memory",
+    "temperature_above": "high temperature",
+    "load_above": "high load",
+    "load_below": "low load",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     """Beyond which value there is an alert; None: never."""
@@ -39,6 +47,11 @@ class Alert:
     message: str
     node: int
     device: int
+
+    @property
+    def title(self) -> str:
+        """What it is, in two words."""
+        return _TITLES[self.kind]
 
 
 class AlertWatch:

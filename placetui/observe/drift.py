@@ -32,6 +32,13 @@ DriftKind: TypeAlias = Literal[
     "draining",
 ]
 
+_TITLES: dict[DriftKind, str] = {
+    "stranger_in_group": "unknown in group",
+    "memory_above": "too much memory",
+    "stale": "not reporting",
+}
+"""Of kinds whose names say too little by themselves."""
+
 NEGLIGIBLE = 64 * 2**20
 """Bytes that a foreign process may hold without being in the way, as a display server does."""
 
@@ -59,6 +66,11 @@ class Drift:
 
     pid: int | None = None
     """Of the process that should not be there."""
+
+    @property
+    def title(self) -> str:
+        """What it is, in two words."""
+        return _TITLES.get(self.kind, self.kind.replace("_", " "))
 
     def to_dict(self) -> dict[str, Any]:
         names = ("kind", "component", "rank", "node", "device", "message")

@@ -71,7 +71,7 @@ class Event:
     message: str = ""
 
     what: str = ""
-    """Of differences and alerts, which kind they are: `foreign process`."""
+    """Of differences and alerts, what they are: `foreign process`."""
 
     @property
     def is_problem(self) -> bool:
@@ -273,5 +273,5 @@ def _differences(
             continue
         for one in told:
             component, rank = (one.component, one.rank) if isinstance(one, Drift) else (None, None)
-            prefix, what = "no longer: " if kind == over else "", one.kind.replace("_", " ")
+            prefix, what = "no longer: " if kind == over else "", one.title
             yield Event(time, kind, one.node, one.device, component, rank, f"{prefix}{one.message}", what)

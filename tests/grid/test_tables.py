@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from placetui.grid.inspector.flow import Flow
 from placetui.grid.panels import event_entries
 from placetui.grid.pen import Pen
 from placetui.grid.tables.rows import ORDERS, Row, Sorting, TableName
-from placetui.grid.tables.table import COLUMNS, TablePen, group_lines, row_lines
+from placetui.grid.tables.table import COLUMNS, LEAST_SLOT, TablePen, group_lines, row_lines
 from placetui.observe.alerts import Alert
 from placetui.observe.drift import Drift
 from placetui.observe.events import Event
@@ -127,3 +128,10 @@ def test_bundles_of_a_group_never_take_more_lines_than_there_are() -> None:
         lines = group_lines(Flow(Pen(PLAN), 100), group, rows)
         assert len(lines) <= rows
         assert max(cell_width(plain(line)) for line in lines) <= 100
+
+
+@pytest.mark.parametrize("table", COLUMNS)
+@pytest.mark.parametrize("width", [30, 40, 50, 80])
+def test_a_column_without_room_for_a_word_is_left_out(table: TableName, width: int) -> None:
+    _, *others = TablePen(table, Pen(PLAN), width).slots
+    assert all(slot.width >= min(LEAST_SLOT, slot.column.width or LEAST_SLOT) for slot in others)

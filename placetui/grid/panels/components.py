@@ -27,6 +27,9 @@ from placetui.observe.totals import Totals
 from placetui.placement.plan import Component
 from placetui.placement.wording import GIB, count, pattern_text, share_figure
 
+MOST_GIB = 10_000
+"""Memory from which on it is in TiB."""
+
 MOST_SQUARES = 20
 """Ranks that have a square each; more of them are a bar."""
 
@@ -176,7 +179,8 @@ def _lines(
     if not fits:
         yield from wrapped(pen, rule, width, MUTED, ground)
     held = None if totals is None else totals.held.get(component.name)
-    amount = [] if not held else [Run(f"{held / GIB:,.0f}", TEXT), Run("G", MUTED)]
+    size, unit = (GIB * 1024, "T") if (held or 0) >= MOST_GIB * GIB else (GIB, "G")
+    amount = [] if not held else [Run(f"{held / size:,.0f}", TEXT), Run(unit, MUTED)]
     if was:
         amount = [Run(pen.cut(f"was {pen.clean(was)}", width // 2), MUTED)]
     room = width - 2 - pen.width(amount) - bool(amount)

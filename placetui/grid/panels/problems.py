@@ -101,8 +101,9 @@ def notice_sign(pen: Pen, notice: Notice) -> str:
     return pen.glyphs.states["dead"] if notice.kind in DEADLY else pen.glyphs.differs
 
 
-def _notice(pen: Pen, notice: Notice, width: int, most: int) -> Iterator[Line]:
-    sign, title = notice_sign(pen, notice), notice.kind.replace("_", " ")
+def notice_words(pen: Pen, notice: Notice) -> tuple[str, str, str]:
+    """What it is, its place, and what else is to be said."""
+    title = notice.title
     if isinstance(notice, Drift) and notice.component is not None and notice.rank is not None:
         title = f"{notice.component} {notice.rank}: {title}"
         title = title.replace(": dead rank", " is dead").replace(": missing rank", " is missing")
@@ -110,6 +111,10 @@ def _notice(pen: Pen, notice: Notice, width: int, most: int) -> Iterator[Line]:
     if notice.node is not None:
         place = pen.node_name(notice.node) + ("" if notice.device is None else f"/gpu{notice.device}")
     said = notice.message.removeprefix(title).removeprefix(place).lstrip(":, ")
-    said = said.removesuffix(f" is on {place}").rstrip(",")
-    sentences = [sentence for sentence in (place, said) if sentence]
-    yield from _block(pen, sign, title, sentences, notice.kind in DEADLY, width, most)
+    return title, place, said.removesuffix(f" is on {place}").rstrip(",")
+
+
+def _notice(pen: Pen, notice: Notice, width: int, most: int) -> Iterator[Line]:
+    title, *sentences = notice_words(pen, notice)
+    error = notice.kind in DEADLY
+    yield from _block(pen, notice_sign(pen, notice), title, [one for one in sentences if one], error, width, most)

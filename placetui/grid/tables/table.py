@@ -21,7 +21,7 @@ from placetui.grid.look.style import (
     Style,
 )
 from placetui.grid.panels.events import event_parts
-from placetui.grid.panels.problems import DEADLY, notice_sign
+from placetui.grid.panels.problems import DEADLY, notice_sign, notice_words
 from placetui.grid.pen import Pen
 from placetui.grid.tables.rows import Notice, Row, Sorting, TableName, held_gpus
 from placetui.observe.drift import Drift
@@ -41,6 +41,9 @@ LEAST_METER, METER = 6, 40
 """Columns of the meter beside it, where there is room."""
 
 LEAST_REST = 12
+LEAST_SLOT = 6
+"""Columns from which on the last of them says something, where even the important ones do not fit."""
+
 SENTENCE: dict[TableName, int] = {"processes": 16, "ranks": 24, "groups": 24, "drift": 48, "events": 72}
 """Columns that a sentence is left: before columns of importance are left out for it, and before all others."""
 
@@ -332,13 +335,14 @@ class TablePen:
 
     def _notice(self, row: Notice) -> tuple[dict[str, Line], Ground | None]:
         sign, error = notice_sign(self.pen, row), row.kind in DEADLY
+        *_, said = notice_words(self.pen, row)
         style = ERROR if error else WARNING
         component, rank = (row.component, row.rank) if isinstance(row, Drift) else (None, None)
         cells = {
-            "kind": (Run(f"{sign} {row.kind.replace('_', ' ')}", style),),
+            "kind": (Run(f"{sign} {row.title}", style),),
             "who": () if component is None else self._name(component, rank, f"{component} {rank}"),
             "node": self._text(self._place(row.node, row.device), BODY),
-            "note": self._text(row.message),
+            "note": self._text((said if "who" in self._widths else "") or row.message),
         }
         return cells, "error" if error else "warning"
 
@@ -514,6 +518,6 @@ def _slots(table: TableName, width: int, gap: int, natural: dict[str, int]) -> I
     for column in columns:
         room = max(0, width - x - rest) if column.width == REST else widths[column.name]
         room = min(room, max(0, width - x))
-        if room:
+        if room and (x == MARGIN or room >= min(widths[column.name], LEAST_SLOT)):
             yield ColumnSlot(column, x, room)
         x += room + gap

@@ -250,7 +250,8 @@ class TablePane(ScrollView, can_focus=True):
             dead = sum(totals.dead.values())
             return f"{totals.ranks_alive:,} alive" + (f", {dead:,} dead" if dead else "")
         if self.table == "drift":
-            return f"{count(len(live.drift), 'difference')} from the plan, {count(len(live.alerts), 'alert')}"
+            drift = f"{count(len(live.drift), 'difference')} from the plan"
+            return ", ".join([drift] * bool(live.drift) + [count(len(live.alerts), "alert")] * bool(live.alerts))
         waiting = sum(group.state != "created" for group in live.observation.groups)
         return f"{waiting} not placed" if waiting else "all placed" if total else ""
 
