@@ -166,7 +166,7 @@ class JobOperations:
 
     async def _selected_rank(self, title: str, *, of_any_job: bool = False) -> _Rank | None:
         """The rank that is selected in the pane in view; if there are several, one that the user chooses."""
-        from placetui.tui.dialogs.choose import Answer, ChooseScreen
+        from placetui.tui.dialogs.choose import Answer, ChooseScreen, component_key
 
         ranks = list(dict.fromkeys(self._ranks_here(of_any_job)))
         if not ranks:
@@ -175,10 +175,11 @@ class JobOperations:
             return ranks[0] if ranks else None
         several, states = len({one.job for one in ranks}) > 1, {one: self._state_of(one) for one in ranks}
         ranks.sort(key=lambda one: states[one] != "dead")  # what one looks for
-        answers = [
-            Answer(str(number), str(one), f"{states[one]}  {f'job {one.job}' if several else ''}".strip())
-            for number, one in enumerate(ranks)
-        ]
+        keys = {one.component: component_key(self.app.main.grid, one.component) for one in ranks if self.app.main}
+        answers = []
+        for number, one in enumerate(ranks):
+            about = f"{states[one]}  {f'job {one.job}' if several else ''}".strip()
+            answers.append(Answer(str(number), str(one), about, *keys.pop(one.component, ())))
         chosen = await self.app.push_screen_wait(ChooseScreen(title.capitalize(), answers, "Which rank?"))
         return None if chosen is None else ranks[int(chosen)]
 

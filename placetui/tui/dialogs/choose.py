@@ -124,15 +124,23 @@ class AnswerList(OptionList):
             self.post_message(self.Chosen(answer.value))
 
 
+def component_key(grid: GridPane, name: str) -> tuple[str, Style | None]:
+    """The letter of a component as a key, and its look."""
+    mark = grid.drawing.marks.get(name) if grid.drawing else None
+    if mark is None:
+        return "", None
+    return mark.letter.lower(), grid.palette.rich_style(
+        GridStyle("chip", mark.hue, bold=True)
+    ) if grid.palette else None
+
+
 def component_answers(grid: GridPane, components: Iterable[Component], *, ascii: bool) -> list[Answer]:
     """Components to choose from: the letter on its hue, the rule, and how many ranks it has."""
-    marks, palette = grid.drawing.marks if grid.drawing else {}, grid.palette
     ellipsis = glyphs(ascii).ellipsis
     answers = []
     for one in components:
-        mark, rule = marks.get(one.name), clean(one.rule.text.strip(), ascii)
-        chip = palette.rich_style(GridStyle("chip", mark.hue, bold=True)) if mark and palette else None
-        key, ranks = mark.letter.lower() if mark else "", count(one.world_size, "rank")
+        rule, ranks = clean(one.rule.text.strip(), ascii), count(one.world_size, "rank")
+        key, chip = component_key(grid, one.name)
         rule = cut(rule, LONGEST_RULE, ellipsis=ellipsis)
         answers.append(Answer(one.name, clean(one.name, ascii), rule, key, chip, ranks))
     return answers
