@@ -271,7 +271,7 @@ _FOOTERS: dict[str, Footer] = {
         (("launch", ""), ("open", ""), ("quit", "")),
         _HELP,
     ),
-    "text": ((("clear", ""), ("undo", ""), ("redo", ""), ("save", "")),),
+    "text": ((("save", ""), ("undo", ""), ("redo", ""), ("clear", "")),),
     **dict.fromkeys(
         TABLES,
         (

@@ -39,9 +39,8 @@ class SaveScreen(Dialog[bool]):
     def compose(self) -> ComposeResult:
         with self.box(VerticalScroll, "-tall"):
             colors = self.app.theme_variables
-            yield Static(
-                difference_text(self._review.text, self._ascii, colors["success"], colors["error"]), markup=False
-            )
+            lines = self._review.text[2:]  # without the names of both files, which are the same
+            yield Static(difference_text(lines, self._ascii, colors["grid-ok"], colors["grid-error"]), markup=False)
             yield Label(self._review.heading, classes="heading", markup=False)
             if self._review.moves:
                 yield Static(clean_lines(self._review.moves, self._ascii), markup=False)
