@@ -16,6 +16,7 @@ from textual.content import Content
 from textual.widgets import DataTable, Static
 
 from placetui.grid import clean
+from placetui.grid.look.glyphs import glyphs
 from placetui.grid.look.text import cut
 from placetui.observe.operations import Failure
 from placetui.placement.wording import age
@@ -105,7 +106,7 @@ class JobsScreen(Dialog[JobChoice | None]):
         for gone in {row.value for row in table.rows} - {job.name for job in jobs}:
             if gone is not None:
                 table.remove_row(gone)
-        ellipsis = ".." if self._ascii else "…"
+        ellipsis = glyphs(self._ascii).ellipsis
         names = max((cell_len(clean(job.name, self._ascii)) for job in jobs), default=0)
         longest = min(names, max(16, min(LONGEST_NAME, self.size.width // 4)))
         room = max(8, min(120, self.size.width * 9 // 10) - OTHER_COLUMNS - longest)

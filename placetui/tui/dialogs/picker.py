@@ -15,6 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from placetui.grid import clean
+from placetui.grid.look.glyphs import glyphs
 from placetui.grid.look.text import cut
 from placetui.tui.dialogs.dialog import Dialog
 from placetui.tui.options import Choice, ChoiceKind
@@ -170,7 +171,7 @@ class PickerScreen(Dialog[str | None]):
             return about
         ends = (about.rfind(end, 0, max(0, room)) for end in ENDS)
         end = next((at for at in ends if at >= room // 2), -1)
-        return about[:end] if end > 0 else cut(about, max(0, room), ellipsis=".." if self._ascii else "…")
+        return about[:end] if end > 0 else cut(about, max(0, room), ellipsis=glyphs(self._ascii).ellipsis)
 
     def _fill(self, words: str) -> None:
         found = [one for one in self._choices if words.lower() in f"{one.path} {one.framework} {one.about}".lower()]

@@ -21,6 +21,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from placetui.grid import Line, Pen
+from placetui.grid.look.glyphs import glyphs
 from placetui.grid.panels import Entry
 from placetui.placement.plan import Plan
 from placetui.tui.themes import GridPalette
@@ -60,7 +61,7 @@ def _same(before: Content | None, after: Content) -> bool:
 
 def _continued(line: Line, ascii: bool) -> Line:
     """A line with an ellipsis at its end, if that is blank: what it begins goes on below the edge."""
-    sign = ".." if ascii else "…"
+    sign = glyphs(ascii).ellipsis
     if not line or not line[-1].text.endswith(" " * (len(sign) + 1)):
         return line
     *runs, last = line

@@ -110,7 +110,7 @@ class StatusBar(Bar):
                 break
         else:
             room = max(8, width - _width(head) - least - 1)
-            file = cut(name, room, keep="end", ellipsis=".." if status.ascii else "…")
+            file = cut(name, room, keep="end", ellipsis=glyphs(status.ascii).ellipsis)
             middle = ()
         left = [*head, Run(clean(file, status.ascii) or "no file", NAME), *tail, *middle]
         room = width - _width(left) - 1

@@ -11,6 +11,7 @@ from textual import events
 from textual.reactive import reactive
 
 from placetui.grid import Line, Run, Style, clean
+from placetui.grid.look.glyphs import glyphs
 from placetui.grid.look.style import ERROR, FAINT, GHOST, MUTED, TEXT, WHITE, Ground
 from placetui.grid.look.text import cut
 from placetui.tui.actions import TABLES, View
@@ -97,7 +98,7 @@ class TabBar(Bar):
             runs += [Run(" " * (tab.start - x), TEXT), *tab.runs]
             x = tab.start + tab.width
         words, room = list(self.tabs.words), self.size.width - x - 3
-        ellipsis = ".." if self.tabs.ascii else "…"
+        ellipsis = glyphs(self.tabs.ascii).ellipsis
         while len(words) > 1 and (over := cell_len(_joined(words)) - room) > 0:
             # The last says how the link is; what stands before it is cut or dropped, the nearest first.
             place = next((at for at in reversed(range(len(words) - 1)) if not words[at][1]), 0)
