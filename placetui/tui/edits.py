@@ -29,7 +29,7 @@ from placetui.placement.edits import (
     Unassign,
 )
 from placetui.placement.problems import Problem
-from placetui.placement.wording import count
+from placetui.placement.wording import count, place_text
 from placetui.tui.cluster.requests import flow
 from placetui.tui.dialogs.ask import AskScreen
 from placetui.tui.dialogs.choose import SHIFTED, Answer, ChooseScreen, component_answers
@@ -73,6 +73,15 @@ class Edits:
         found = {name for place in self._grid.target.places for name, _ in ranks_at(plan, place, 1 << 20)}
         return [name for name in plan.components if name in found]
 
+    def _target_words(self) -> str:
+        """`node0/gpu3`, or how many devices the next edit is about."""
+        places = self._grid.target.places
+        if len(places) != 1:
+            return f"{len(places)} selected devices"
+        (place,) = places
+        node = self._workspace.session.plan.nodes[place.node].name
+        return clean(place_text(node, place.kind, [place.index]), self._ascii)
+
     async def _choose_component(
         self, title: str, names: Sequence[str], *, new: bool = False, shifted: str = ""
     ) -> str | None:
@@ -111,8 +120,7 @@ class Edits:
     async def assign(self) -> None:
         places = self._grid.target.places
         names = list(self._workspace.session.plan.components)
-        title = "Assign to the selected devices"
-        name = await self._choose_component(title, names, new=True, shifted="only there")
+        name = await self._choose_component(f"Assign to {self._target_words()}", names, new=True, shifted="only there")
         if name == NEW:
             answer = await self.app.push_screen_wait(AskScreen("New component", "Name:"))
             if answer is not None:
@@ -138,7 +146,8 @@ class Edits:
         if not here:
             self.app.notify("nothing is placed here", markup=False)
             return
-        name = here[0] if len(here) == 1 else await self._choose_component("Unassign from the selected devices", here)
+        title = f"Unassign from {self._target_words()}"
+        name = here[0] if len(here) == 1 else await self._choose_component(title, here)
         if name is not None:
             self._workspace.edit(Unassign(name, places))
 

@@ -158,7 +158,7 @@ async def test_a_component_can_leave_the_file_while_it_is_chosen(desk: Desk) -> 
 async def test_action_assign(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press(*["right"] * 4, *["shift+right"] * 3, "a")
-        await seat.sees("Assign to the selected devices", "0-3", "8-11", "a new component")
+        await seat.sees("Assign to 4 selected devices", "0-3", "8-11", "a new component")
         await choose(seat, "a")
         assert text(seat) == PLAN.replace("actor: 0-3  ", "actor: 0-7  ")
         await seat.sees("A7", "edited")
@@ -196,7 +196,7 @@ async def test_action_take_off(desk: Desk) -> None:
 async def test_taking_off_asks_whom(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN.replace("8-11", "0-11"))) as seat:
         await seat.press("delete")
-        await seat.sees("Unassign from the selected devices")
+        await seat.sees("Unassign from node0/gpu0")
         await choose(seat, "r")
         assert on(seat, "rollout")[0] == (0, (1,))
         assert on(seat, "actor")[0] == (0, (0,))
