@@ -72,9 +72,12 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
     own = {name: value for name, value in theme.variables.items() if name in VARIABLES}
     design = DARK if ground.dark else LIGHT
     tile = solid(own.get("grid-tile", ground.tinted(ground.foreground, 1.12)), ground.background)
+    warning, error = ground.color("warning"), ground.color("error")
+    if ground.area(warning) == ground.area(error):
+        warning = design.warning  # a theme of few colours has one hue for both
     areas = {
-        name: solid(own.get(f"grid-{name}-ground", ground.area(ground.color(name))), ground.background)
-        for name in ("warning", "error")
+        name: solid(own.get(f"grid-{name}-ground", ground.area(color)), ground.background)
+        for name, color in (("warning", warning), ("error", error))
     }
     values = {name: ground.legible(hue, VISIBLE) for name, hue in zip(COMPONENTS, design.hues, strict=True)}
     values |= dict(zip(HEAT, design.heat, strict=True))
@@ -86,11 +89,11 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
         "grid-faint": ground.toned(0.45, VISIBLE),
         "grid-ghost": ground.toned(0.25, 1.5),
         "grid-ok": ground.legible(ground.color("success"), READABLE),
-        "grid-warning": legible(ground.legible(ground.color("warning"), READABLE), (areas["warning"],), READABLE),
-        "grid-error": legible(ground.legible(ground.color("error"), READABLE), (areas["error"],), READABLE),
+        "grid-warning": legible(ground.legible(warning, READABLE), (areas["warning"],), READABLE),
+        "grid-error": legible(ground.legible(error, READABLE), (areas["error"],), READABLE),
         "grid-border": legible(ground.color("border-blurred"), (ground.background,), FRAMED),
-        "grid-warning-border": ground.legible(ground.color("warning"), HINTED),
-        "grid-error-border": ground.legible(ground.color("error"), HINTED),
+        "grid-warning-border": ground.legible(warning, HINTED),
+        "grid-error-border": ground.legible(error, HINTED),
         "grid-ground": ground.background,
         "grid-bar": ground.tinted(ground.foreground, 1.15),
         "grid-tile": tile,
@@ -98,7 +101,7 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
         "grid-track": ground.tinted(ground.foreground, 1.4),
         "grid-warning-ground": areas["warning"],
         "grid-error-ground": areas["error"],
-        "grid-hit": ground.area(ground.color("warning")),
+        "grid-hit": areas["warning"],
         "grid-highlight": ground.tinted(ground.foreground, 1.2),
         "grid-mate": ground.tinted(ground.foreground, 1.35),
         "grid-hover": ground.tinted(ground.foreground, 1.25),
