@@ -12,7 +12,7 @@ from placetui.placement.names import Named, Names, UnknownName
 from placetui.placement.placements import Placement
 from placetui.placement.plan import GPU, NODE, Component, Device, Occupant, Plan
 from placetui.placement.problems import Path, Span
-from placetui.placement.ranks import Segment, spread
+from placetui.placement.ranks import Segment, resources_of
 from placetui.placement.topology import CLUSTER, Node
 from placetui.placement.wording import (
     NO_SHARE,
@@ -251,8 +251,7 @@ class RankExplanation:
 def _numbers(plan: Plan, component: Component, rank: int) -> list[int]:
     """Devices of a rank as its rule counts them; slots in slime files."""
     if component.strategy != "packed":
-        first, size = spread(component.rule.segments)[rank]
-        return list(range(first, first + size))
+        return list(resources_of(component.rule.segments, rank))
     placement = component.placements[rank]
     return [plan.topology.first_gpu[placement.cluster_node_rank] + index for index in placement.devices]
 

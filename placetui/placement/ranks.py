@@ -279,3 +279,15 @@ def spread(segments: Sequence[Segment]) -> list[tuple[int, int]]:
             each = processes // resources
             runs.extend([(first, 1) for first in segment.resources for _ in range(each)])
     return runs
+
+
+def resources_of(segments: Sequence[Segment], rank: int) -> range:
+    """What one process is on, without a look at the others: there may be a hundred thousand."""
+    for resources, processes, _ in segments:
+        if rank in processes:
+            place, many, few = rank - processes.start, len(resources), len(processes)
+            if many >= few:
+                return resources[place * (many // few) :][: many // few]
+            first = place // (few // many)
+            return resources[first : first + 1]
+    return range(0)

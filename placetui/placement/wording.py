@@ -19,6 +19,8 @@ MOST_PROCESSES = 8
 
 def ranges(numbers: Iterable[int]) -> str:
     """`0-3,5`; the order is kept, and only what ascends by one is joined."""
+    if isinstance(numbers, range) and numbers.step == 1 and numbers:  # those of a large cluster need no walk
+        return number_range(numbers[0], numbers[-1])
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:

@@ -145,6 +145,7 @@ class MainScreen(Screen[None]):
         workspace.measured = self._measured
 
     def compose(self) -> ComposeResult:
+        self._choose_panels()  # while there are no panels yet whose styles would be worked out again
         follow = {"picture": MainScreen.picture, "palette": MainScreen.palette}
         yield StatusBar().data_bind(palette=MainScreen.palette)
         yield TabBar().data_bind(palette=MainScreen.palette)
@@ -161,12 +162,14 @@ class MainScreen(Screen[None]):
                 )
                 yield grid.data_bind(**follow)
             with Vertical(id="side"):
-                yield ComponentsPanel(ascii=self._ascii, id="components").data_bind(**follow)
-                yield ProblemsPanel(ascii=self._ascii, id="problems").data_bind(**follow)
-                yield MovesPanel(ascii=self._ascii, id="moves").data_bind(**follow)
-                yield JobsPanel(ascii=self._ascii, id="jobs").data_bind(**follow)
-                for name in ("cluster", "map", "spread", "highest"):
-                    yield HeatPanel(ascii=self._ascii, id=name).data_bind(**follow)
+                with Vertical(id="side-plan"):
+                    yield ComponentsPanel(ascii=self._ascii, id="components").data_bind(**follow)
+                    yield ProblemsPanel(ascii=self._ascii, id="problems").data_bind(**follow)
+                    yield MovesPanel(ascii=self._ascii, id="moves").data_bind(**follow)
+                    yield JobsPanel(ascii=self._ascii, id="jobs").data_bind(**follow)
+                with Vertical(id="side-heat"):
+                    for name in ("cluster", "map", "spread", "highest"):
+                        yield HeatPanel(ascii=self._ascii, id=name).data_bind(**follow)
         rows = ComponentsPanel(ascii=self._ascii, id="rows")
         rows.add_class("-rows")
         yield rows.data_bind(**follow)
@@ -205,9 +208,11 @@ class MainScreen(Screen[None]):
     @property
     def table(self) -> TablePane | None:
         """The table, while one is shown."""
+        if self.view not in TABLES:
+            return None
         from placetui.tui.panes.table import TablePane
 
-        return next(iter(self.query(TablePane)), None) if self.view in TABLES else None
+        return next(iter(self.query(TablePane)), None)
 
     @property
     def pane(self) -> GridPane | FilePane | TablePane:
@@ -702,7 +707,9 @@ class MainScreen(Screen[None]):
         heat = drawing is not None and drawing.density == "heat" and self.view == "grid"
         if (panels := heat and self.picture.live is not None) != self._heat_panels:
             self._heat_panels = panels
-            for name in ("#side", "#lower", "#rows"):
+            self.query_one("#side-plan").display = not panels
+            self.query_one("#side-heat").display = panels
+            for name in ("#events", "#fullest", "#rows"):
                 # Not a class of the screen: the styles of everything on it would be worked out again.
                 self.query_one(name).set_class(panels, "-heat")
         if not heat and self._inspector_lines is None:

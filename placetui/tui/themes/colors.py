@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+
 from textual.color import Color
 from textual.theme import Theme
 
@@ -101,7 +103,7 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
         "grid-track": ground.tinted(ground.foreground, 1.4),
         "grid-warning-ground": areas["warning"],
         "grid-error-ground": areas["error"],
-        "grid-hit": areas["warning"],
+        "grid-hit": ground.area(warning),
         "grid-highlight": ground.tinted(ground.foreground, 1.2),
         "grid-mate": ground.tinted(ground.foreground, 1.35),
         "grid-hover": ground.tinted(ground.foreground, 1.25),
@@ -122,7 +124,8 @@ class _Ground:
         # The terminal's own colours are not known: what stands on them is made for black or white.
         nominal = "#000000" if theme.dark else "#ffffff"
         self.background = solid(self._variables["background"], nominal)
-        self.dark = luminance(self.background) < 0.18
+        self._luminance = luminance(self.background)
+        self.dark = self._luminance < 0.18
         self._surface = self.color("surface")
         self.foreground = solid(self._variables["foreground"], "#ffffff" if self.dark else "#000000")
         terminals = Color.parse(self._variables["foreground"]).ansi is not None
@@ -132,14 +135,14 @@ class _Ground:
         """One of the theme's own colours."""
         return solid(self._variables[name], self.background)
 
+    def _contrast(self, color: str) -> float:
+        return contrast(color, self.background)
+
     def tinted(self, color: str, most: float) -> str:
         """The ground with some of a colour: to be seen beside it, and text on it still to be read."""
-        shown = color
-        for percent in range(100, 0, -2):
-            shown = mix(self.background, color, percent / 100)
-            if contrast(shown, self.background) <= most:
-                break
-        return shown
+        steps = range(2, 101, 2)
+        beyond = bisect_right(steps, most, key=lambda step: self._contrast(mix(self.background, color, step / 100)))
+        return mix(self.background, color, steps[max(0, beyond - 1)] / 100)
 
     def area(self, color: str) -> str:
         """A soft tint in the hue of a colour; a mix with the ground is grey on some grounds, and shrill on others."""
@@ -147,17 +150,25 @@ class _Ground:
         hue, saturation, _ = Color.parse(color).hsl
         saturation = min(max(saturation, DULLEST[light]), SHRILLEST[light]) if saturation > GREY else 0.0
         steps = range(101) if self.dark else range(100, -1, -1)
-        tints = (Color.from_hsl(hue, saturation, step / 100).hex6.lower() for step in steps)
-        sides = (tint for tint in tints if (luminance(tint) > luminance(self.background)) is self.dark)
-        return next((tint for tint in sides if contrast(tint, self.background) >= AREA[light]), self.background)
+
+        def tint(step: int) -> str:
+            return Color.from_hsl(hue, saturation, step / 100).hex6.lower()
+
+        def apart(step: int) -> float:
+            """Less than 1 on the wrong side of the ground."""
+            ratio = self._contrast(tint(step))
+            return ratio if (luminance(tint(step)) > self._luminance) is self.dark else 1 / ratio
+
+        found = bisect_left(steps, AREA[light], key=apart)
+        return tint(steps[found]) if found < len(steps) else self.background
 
     def toned(self, weight: float, least: float) -> str:
         """Text that steps back, but not below a contrast that the theme's own text has."""
-        for percent in range(round(100 * weight), 100, 2):
-            color = mix(self.background, self.foreground, percent / 100)
-            if contrast(color, self.background) >= least:
-                return color
-        return self.foreground
+        steps = range(round(100 * weight), 100, 2)
+        enough = bisect_left(
+            steps, least, key=lambda step: self._contrast(mix(self.background, self.foreground, step / 100))
+        )
+        return mix(self.background, self.foreground, steps[enough] / 100) if enough < len(steps) else self.foreground
 
     def legible(self, color: str, least: float) -> str:
         """The colour, lightened or darkened as much as this ground needs."""

@@ -90,6 +90,10 @@ class StyledLines(Widget):
         """No line is wider than the panel."""
         return len(self._lines)
 
+    def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
+        """Lines have no children, so another size of theirs calls for no other layout."""
+        return super()._size_updated(size, virtual_size, container_size, layout=False)
+
     def line_style(self, y: int) -> RichStyle:
         """What is laid over a line."""
         return RichStyle.null()
