@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import TypeAlias
 
 from placetui.grid.pen import Pen
@@ -222,14 +223,14 @@ def _count(plan: Plan) -> list[Extent]:
     on_node: list[set[int]] = [set() for _ in plan.nodes]
     kinds = plan.topology.robot_kinds
     for number, component in enumerate(plan.components.values()):
-        units = component.rank_units or (0,) * component.world_size
-        for placement in component.placements:
-            ranks, node = placement.devices, placement.cluster_node_rank
-            if not ranks:
+        for placement, units in zip(component.placements, component.rank_units or repeat(0), strict=False):
+            devices, node = placement.devices, placement.cluster_node_rank
+            if not devices:
                 on_node[node].add(number)
             elif not kinds or kinds.get(placement.node_group_label, GPU) == GPU:
-                devices = tuple(ranks) if len(ranks) == 1 else tuple(sorted(set(ranks)))
-                on_gpus[node].append((number, devices, units[placement.rank] or 0))
+                if len(devices) > 1:
+                    devices = tuple(sorted(set(devices)))
+                on_gpus[node].append((number, devices, units or 0))
     known: dict[object, Extent] = {}
     extents: list[Extent] = []
     for one in plan.nodes:
