@@ -159,9 +159,10 @@ class Drawing:
     def grown(self, height: int) -> Drawing:
         """With what is left of this many lines given to the nodes, where they show more then."""
         left = height - self.height - len(self.header())
-        spare = min(MOST_SPARE, left // max(1, len(self.nodes)))
-        grows = self.density in ("card", "tile") and self.pen.compared is None
-        return self.change(spare=spare) if spare > 0 and grows else self
+        if left <= 0 or self.density not in ("card", "tile") or self.pen.compared is not None:
+            return self
+        spare = min(MOST_SPARE, left // max(1, sum(self.plan.nodes[node].gpus > 0 for node in self.nodes)))
+        return self.change(spare=spare) if spare else self
 
     def _fits(self, height: int) -> bool:
         room = self.width if self.requested_width is None else self.requested_width

@@ -120,7 +120,8 @@ def read(drawing: Drawing, device: Device) -> Counter[str]:
             cell = CROWD_LABEL.sub("", cell)
         labels = [match[0] for match in LABEL.finditer(cell)]
         found.update(labels[:1] if device.kind == GPU else labels)
-        assert labels or crowds or cell[:1] in ("", "·") or device.kind != GPU, cell
+        below = cell.startswith("rank ")  # `rank 0 of 2`, below a process over several GPUs
+        assert labels or crowds or below or cell[:1] in ("", "·") or device.kind != GPU, cell
     return found
 
 

@@ -119,11 +119,16 @@ class _Piece:
 class Bank:
     """Writes the GPUs of one node."""
 
-    def __init__(self, layout: Tiles, cells: Sequence[Cell], overlay: Overlay | None) -> None:
+    def __init__(
+        self, layout: Tiles, cells: Sequence[Cell], overlay: Overlay | None, tops: Sequence[Sequence[int]]
+    ) -> None:
         self.layout = layout
         self.pen = layout.pen
         self.cells = cells
         self.overlay = overlay
+        self.tops = tops
+        """By GPU the lines on which its rows of residents begin, and the one after the last."""
+
         self.inner = layout.cell - 2 - 2 * layout.size.border
         """Columns of a GPU between its padding."""
 
@@ -156,12 +161,9 @@ class Bank:
     def _tint(self, process: Process) -> Style:
         return Style("text", self.pen.marks[process.component].hue, ground="component")
 
-    def write(self, lines: Sequence[LineBuilder], tops: Sequence[Sequence[int]]) -> None:
-        """All lines of the GPUs, from the first on.
-
-        By GPU, its rows of residents begin on the lines `tops`, and end before the last of these.
-        """
-        size, live = self.layout.size, self.overlay is not None
+    def write(self, lines: Sequence[LineBuilder]) -> None:
+        """All lines of the GPUs, from the first on."""
+        size, live, tops = self.layout.size, self.overlay is not None, self.tops
         parts: dict[int, Callable[[LineBuilder, Cell, Style], None]] = {}
         last = len(lines) - 1
         first, end = tops[0][0], last + (not size.border) if size.spread else tops[0][-1]
@@ -187,7 +189,7 @@ class Bank:
             if (number == 0 and size.numbered) or (size.border and number == last):
                 self._edge(line, top=number == 0)
             elif first <= number < end:
-                self._row(line, number, tops)
+                self._row(line, number)
             elif part := parts.get(number):
                 self._each(line, part)
             elif number == last and not live:
@@ -325,24 +327,36 @@ class Bank:
             line.add(right, self._on(beside, base))
         line.add(box[1], border)
 
-    def _row(self, line: LineBuilder, number: int, tops: Sequence[Sequence[int]]) -> None:
+    def _row(self, line: LineBuilder, number: int) -> None:
         """A line of residents."""
         pieces = [
-            _Piece(first, last, slot.processes, number - tops[slot.devices[0]][slot.row])
+            _Piece(first, last, slot.processes, number - self._top(slot))
             for slot in self.slots
-            if self._covers(slot, number, tops[slot.devices[0]])
+            if self._covers(slot, number)
             for first, last in adjacent(slot.devices)
         ]
         taken = {index for piece in pieces for index in range(piece.first, piece.last + 1)}
         for first, last in self._blocks():
-            if first not in taken:
-                free = not taken.intersection(range(first, last + 1))
-                pieces += [_Piece(first, last, (), number - tops[0][0])] if free else []
+            if not taken.intersection(range(first, last + 1)):
+                above = self._only(first, last)
+                if above is not None and number > self._top(above):
+                    pieces.append(_Piece(first, last, above.processes, number - self._top(above)))
+                else:
+                    pieces.append(_Piece(first, last, (), number - self.tops[0][0]))
         for piece in sorted(pieces, key=lambda one: one.first):
             self._resident(line, piece)
 
-    def _covers(self, slot: RowSlot, number: int, tops: Sequence[int]) -> bool:
+    def _only(self, first: int, last: int) -> RowSlot | None:
+        """Of a planned tile of several GPUs, the only process on it: below, which rank it is."""
+        found = [slot for slot in self.slots if first in slot.devices]
+        return found[0] if self.overlay is None and (first, last) in self.joined and len(found) == 1 else None
+
+    def _top(self, slot: RowSlot) -> int:
+        return self.tops[slot.devices[0]][slot.row]
+
+    def _covers(self, slot: RowSlot, number: int) -> bool:
         """Whether processes are on a line: in their row, or where shares are areas, as far down as theirs reaches."""
+        tops = self.tops[slot.devices[0]]
         if not tops[slot.row] <= number:
             return False
         if number < tops[slot.row + 1]:
@@ -527,7 +541,7 @@ class Bank:
             line.add(over[: self.inner], self._on(ERROR, base))
             return
         ends = self._wide.get(cell.index)
-        if ends and ends[0] == cell.index:
+        if ends and ends[0] == cell.index and (len(self.tops[0]) == 2 or not self._only(*ends)):
             # It continues over the next GPUs of the tile.
             self._place_in_group(line, self.joined[ends], base)
 

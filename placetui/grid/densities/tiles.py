@@ -14,7 +14,7 @@ from placetui.grid.densities.bank import Bank, TileSize
 from placetui.grid.densities.base import MOST_DEVICES, CursorMark, DensityLayout, LayoutRequest, Place, Region
 from placetui.grid.densities.cell import Cell, node_figures, worst
 from placetui.grid.densities.rows import Extent, RowSlot, Shape, adjacent, arrange, departed, joined_tiles, shape_of
-from placetui.grid.look.style import FAINT, MUTED, NAME, Line, LineBuilder, Run
+from placetui.grid.look.style import FAINT, MUTED, NAME, TEXT, Line, LineBuilder, Run
 from placetui.grid.overlay import Overlay
 from placetui.placement.plan import GPU, SHARE_UNITS
 from placetui.placement.topology import Node
@@ -62,16 +62,14 @@ class Tiles(DensityLayout):
         self.body = across * self.pitch - 1
         self.width = max(self.gutter + self.body, min(NARROWEST, max(lanes.SLOT, width or NARROWEST)))
         self.least_width = self.gutter + across * (size.least + 1) - 1
-        self._slots = max(1, (self.width - self.gutter + 2) // lanes.SLOT)
         self._head = 0 if self.gutter else 1
-        self._tops = list(accumulate((self._height(node) for node in shown), initial=0))
+        self._tops = list(accumulate(map(self._height, range(len(nodes))), initial=0))
 
     # Where things are
 
     @property
     def height(self) -> int:
-        # The blank line below the last node is not needed.
-        return max(0, self._tops[-1] - 1)
+        return self._tops[-1]
 
     def _cell_lines(self, node: Node) -> int:
         if not node.gpus:
@@ -131,17 +129,30 @@ class Tiles(DensityLayout):
 
     def _main(self, node: Node) -> int:
         """Lines above the lanes."""
-        lines = self._head + self._cell_lines(node)
-        return max(lines, 1) if self._head or lines > 1 else 2
+        return self._head + self._cell_lines(node) if node.gpus else int(not self._lanes_beside)
+
+    @property
+    def _lanes_beside(self) -> bool:
+        """Whether the lanes of a node without GPUs stand beside its name."""
+        return bool(self.gutter) or self.width >= 2 * lanes.SLOT
+
+    def _lane_start(self, node: Node) -> int:
+        return self.gutter if node.gpus or self.gutter or not self._lanes_beside else lanes.SLOT
+
+    def _lane_slots(self, node: Node) -> int:
+        return max(1, (self.width - self._lane_start(node) + 2) // lanes.SLOT)
 
     def _lane_lines(self, node: Node) -> int:
-        services = len(self.pen.services.get(node.rank, ()))
+        services, slots = len(self.pen.services.get(node.rank, ())), self._lane_slots(node)
         robots, on_node = sum(node.hardware.values()), self.census[node.rank].on_node
-        taken = lanes.slots_of(robots, on_node, services, self._slots)
-        return taken[-1] // self._slots + 1 if taken else 0
+        taken = lanes.slots_of(robots, on_node, services, slots)
+        return taken[-1] // slots + 1 if taken else 0
 
-    def _height(self, node: Node) -> int:
-        return self._main(node) + self._lane_lines(node) + 1
+    def _height(self, position: int) -> int:
+        """Lines of a node, and a blank one before the next; nodes without GPUs stand close to each other."""
+        node, following = self.node(position), position + 1
+        apart = following < len(self.nodes) and bool(node.gpus or self.node(following).gpus)
+        return max(1, self._main(node) + self._lane_lines(node)) + apart
 
     def x(self, device: int) -> int:
         return self.gutter + device * self.pitch
@@ -166,7 +177,8 @@ class Tiles(DensityLayout):
         first, last = entries[0], entries[-1]
         if first.line == last.line:
             return Region(first.x, top + first.line, last.x + last.width - first.x, 1)
-        return Region(self.gutter, top + first.line, self.width - self.gutter, last.line - first.line + 1)
+        x = self._lane_start(node)
+        return Region(x, top + first.line, self.width - x, last.line - first.line + 1)
 
     def at(self, x: int, y: int) -> Place | None:
         position = self.position_at(x, y)
@@ -249,7 +261,7 @@ class Tiles(DensityLayout):
 
     def _lane(self, node: Node, overlay: Overlay | None = None) -> list[lanes.LaneEntry]:
         return (
-            lanes.in_slots(self.pen, node, self.gutter, self.width, self._slots, overlay)
+            lanes.in_slots(self.pen, node, self._lane_start(node), self.width, self._lane_slots(node), overlay)
             if self._lane_lines(node)
             else []
         )
@@ -257,20 +269,20 @@ class Tiles(DensityLayout):
     def draw(self, band: int, overlay: Overlay | None) -> tuple[Line, ...]:
         """All lines of one node, the blank one below it included."""
         node = self.node(band)
-        lines = [LineBuilder() for _ in range(self._height(node))]
+        lines = [LineBuilder() for _ in range(self._height(band))]
         gpus = [one for one in self.pen.plan.devices_of(node.rank) if one.kind == GPU and one.index < self.devices]
         cells = [Cell(self.pen, device, overlay) for device in gpus]
+        if not node.gpus:
+            self._line_without_gpus(lines, node, overlay)
+            return tuple(line.finish(self.width) for line in lines)
         if self.gutter:
             self._names(lines, node, cells)
         else:
             self._node_line(lines[0], node, cells, overlay)
         body = lines[self._head : self._main(node)]
-        if cells:
-            Bank(self, cells, overlay).write(body, self._row_tops(node))
-            for device in range(len(cells), self.devices):
-                body[0].put(self.x(device) + self.cell // 2, self.pen.glyphs.absent, FAINT)
-        elif self.gutter:
-            body[0].put(self.gutter, "no GPU", FAINT)
+        Bank(self, cells, overlay, self._row_tops(node)).write(body)
+        for device in range(len(cells), self.devices):
+            body[0].put(self.x(device) + self.cell // 2, self.pen.glyphs.absent, FAINT)
         lanes.write(self.pen, lines[self._main(node) :], self._lane(node, overlay))
         return tuple(line.finish(self.width) for line in lines)
 
@@ -297,31 +309,44 @@ class Tiles(DensityLayout):
 
     def _node_line(self, line: LineBuilder, node: Node, cells: Sequence[Cell], overlay: Overlay | None) -> None:
         """The name of a node and what is wrong at the left, how it is doing at the right."""
-        pen = self.pen
-        sample = overlay.observation.node(node.rank) if overlay else None
-        sign = worst(cells)
+        pen, sign = self.pen, worst(cells)
         pen.put_name(line, 0, node.name, self.width // 3, NAME)
         if sign:
             line.put(line.column + 1, sign.text, sign.style)
+        end = self.gutter + self.body
+        figures = self._figures(node, cells, overlay, end - 24)
+        sample = overlay.observation.node(node.rank) if overlay else None
         host = sample.name if sample and sample.name != node.name else ""
         numbers = f"devices {self._numbers(node)}" if node.gpus > 1 and overlay is None else ""
-        right = list(node_figures(pen, sample, cells, roomy=bool(self.size.border) and self.width >= 120))
+        for text in (host, node.ip, pen.groups(node), numbers):
+            room = end - pen.width(figures) - line.column - 4
+            if text and pen.name_width(text) <= room:
+                pen.put_name(line, line.column + 2, text, room, MUTED, "end" if text == node.ip else "start")
+        line.put(end - pen.width(figures), "")
+        pen.write(line, figures, pen.width(figures))
+
+    def _line_without_gpus(self, lines: Sequence[LineBuilder], node: Node, overlay: Overlay | None) -> None:
+        """The name of a node, what is on it, and how it is doing, on one line if what is on it needs no more."""
+        pen, line, start = self.pen, lines[0], self._lane_start(node) or self.width
+        pen.put_name(line, 0, node.name, start - 1, NAME)
+        entries, groups = self._lane(node, overlay), pen.groups(node) or "no GPU"
+        if not self.gutter and line.column + 2 + pen.name_width(groups) < start:
+            pen.put_name(line, line.column + 2, groups, start - line.column - 3, MUTED, "start")
+        lanes.write(pen, lines[self._main(node) :], entries)
+        end = self.gutter + self.body
+        figures = self._figures(node, (), overlay, end - line.column - 2)
+        if not self.gutter:
+            line.put(end - pen.width(figures), "")
+            pen.write(line, figures, pen.width(figures))
+
+    def _figures(self, node: Node, cells: Sequence[Cell], overlay: Overlay | None, room: int) -> Line:
+        """How a node is doing, or how many of its ranks are alive while they start; the first is dropped first."""
+        pen, sample = self.pen, overlay.observation.node(node.rank) if overlay else None
+        figures = list(node_figures(pen, sample, cells, roomy=bool(self.size.border) and self.width >= 120))
         if overlay is not None and overlay.launching:
             ranks = {(one.component, one.rank) for cell in cells for one in cell.device.occupants}
             states = [overlay.state_of(*rank) for rank in ranks]
-            right = [[Run(str(states.count("alive")), NAME), Run(f"/{len(states)} alive", MUTED)]] if states else []
-        end = self.gutter + self.body
-        width = 0
-        while right and (width := sum(sum(len(run.text) for run in piece) + 3 for piece in right) - 3) > end - 24:
-            right.pop(0)
-        width = width if right else 0
-        for text in (host, node.ip, pen.groups(node), numbers, "" if node.gpus else "no GPU"):
-            room = end - width - line.column - 4
-            if text and pen.name_width(text) <= room:
-                pen.put_name(line, line.column + 2, text, room, MUTED, "end" if text == node.ip else "start")
-        at = end - width
-        for piece in right:
-            line.put(at, "")
-            for run in piece:
-                line.add(run.text, run.style)
-            at = line.column + 3
+            figures = [[Run(str(states.count("alive")), NAME), Run(f"/{len(states)} alive", MUTED)]] if states else []
+        while figures and sum(pen.width(one) + 3 for one in figures) - 3 > room:
+            figures.pop(0)
+        return tuple(run for place, one in enumerate(figures) for run in ([Run("   ", TEXT)] * bool(place) + one))
