@@ -87,6 +87,9 @@ FEW_NODES = 64
 
 FIND_KEYS = (("enter", "go"), ("escape", "cancel"))
 
+ROOMY = 21
+"""Lines of a screen from which on a narrow one has a panel of components."""
+
 LEAST_INSPECTOR = 6
 """Lines of the inspector, its border included, that a heat wall leaves it: a line for each resident and one more."""
 
@@ -709,9 +712,12 @@ class MainScreen(Screen[None]):
             self._heat_panels = panels
             self.query_one("#side-plan").display = not panels
             self.query_one("#side-heat").display = panels
-            for name in ("#events", "#fullest", "#rows"):
+            for name in ("#events", "#fullest"):
                 # Not a class of the screen: the styles of everything on it would be worked out again.
                 self.query_one(name).set_class(panels, "-heat")
+        # Whether it fits does not hang on the density: with its room another one would fit, and then without it again.
+        crowded = panels and len(self.picture.plan.nodes) > self.size.height
+        self.query_one("#rows").set_class(crowded or self.size.height < ROOMY, "-crowded")
         if not heat and self._inspector_lines is None:
             return
         left, lower = None, self.query_one("#lower")

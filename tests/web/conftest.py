@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,11 @@ class Served:
 
     def dashboards(self) -> set[int]:
         """The processes of its tabs."""
-        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
-        return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
+        found: set[int] = set()
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            with suppress(FileNotFoundError):  # a thread that ended since
+                found |= {int(pid) for pid in (task / "children").read_text().split()}
+        return found
 
     def end(self, number: int = signal.SIGINT) -> tuple[int, str]:
         """Exit code, and everything else that it said."""

@@ -24,6 +24,9 @@ from placetui.tui.widgets.panel import Bar
 STRIPES = tuple(ROLES.index(role) for role in ("actor", "rollout", "reward"))
 """Hues of the name."""
 
+NAMED = 50
+"""Columns from which on there is room for the program's name."""
+
 METER = 7
 """Columns of a meter."""
 
@@ -123,6 +126,8 @@ class StatusBar(Bar):
 
     def _head(self, status: TopLine) -> list[Run]:
         stripes = [] if status.ascii else [Run("▌", Style("component", hue, ground="white")) for hue in STRIPES]
+        if self.size.width < NAMED:
+            return [*stripes, Run(" ", TEXT)]
         return [*stripes, Run(" placetui ", Style("text", bold=True, ground="white")), Run("  ", TEXT)]
 
     def _tail(self, status: TopLine) -> list[Run]:
