@@ -50,6 +50,7 @@ from placetui.tui.options import Options
 from placetui.tui.panes.grid import GridLook, GridPane
 from placetui.tui.panes.navigation import Navigator
 from placetui.tui.selection import Selection, place_of_row, ranks_at
+from placetui.tui.terminal.toasts import repaint_when_gone
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.content import content_of, text_of_lines
 from placetui.tui.widgets.inspector import Inspector, Subject
@@ -187,6 +188,7 @@ class MainScreen(Screen[None]):
 
     async def on_mount(self) -> None:
         self._ready = True
+        repaint_when_gone(self)
         self._choose_panels()
         self.watch(self.grid, "look", self._look_changed)
         self.watch(self.grid, "drawing", self._drawn)

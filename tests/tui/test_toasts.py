@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.notifications import Notify
 from textual.widgets._toast import Toast
 
+from placetui.document import PlanRequest
+from placetui.tui.options import Options
+from placetui.tui.session import Session
 from placetui.tui.terminal.toasts import LEAST, Notice
+from tests.tui.monkey import Painted
 
 if TYPE_CHECKING:
     from tests.tui.conftest import Desk
@@ -52,3 +57,17 @@ async def test_all_of_ours_are_such(desk: Desk) -> None:
         seat.app.screen.notify("another", markup=False)
         await seat.until(lambda: len(seat.toasts) == 2)
         assert {type(one) for one in seat.app._notifications} == {Notice}
+
+
+async def test_one_that_is_gone_is_no_longer_on_the_terminal(tmp_path: Path) -> None:
+    session = Session.open(str(Path(__file__).parents[2] / "sample_configs" / "collocated.yaml"), PlanRequest())
+    app = Painted(session, Options(user_themes=tmp_path), (100, 30))
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        app.notify("a word", timeout=60, markup=False)
+        while "a word" not in "\n".join(app.terminal.lines):
+            await pilot.pause(0.01)
+        # As it is when a widget has just appeared: then removing another one lays out the screen, and notes nothing.
+        app.screen._compositor._full_map_invalidated = True
+        app.clear_notifications()
+        await pilot.pause(0.3)
+        assert app.torn() == []

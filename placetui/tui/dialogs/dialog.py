@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widget import Widget
 
+from placetui.tui.terminal.toasts import repaint_when_gone
 from placetui.tui.widgets.key_bar import Chip, KeyBar, pressed
 
 
@@ -44,6 +45,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         return box
 
     def on_mount(self) -> None:
+        repaint_when_gone(self)
         self._bar = KeyBar({}, self.has_class("-ascii"))
         self._bar.chip = Chip(self.CHIP)
         self.name_keys(self.KEYS)

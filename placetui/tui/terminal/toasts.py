@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from textual.notifications import Notification
+from textual.screen import Screen
 
 LEAST = 0.01
 """Seconds that are left of a notice at least, as long as it is asked for them."""
@@ -22,3 +25,20 @@ class Notice(Notification):
     @property
     def has_expired(self) -> bool:
         return super().time_left <= 0
+
+
+def repaint_when_gone(screen: Screen[Any]) -> None:
+    """Paint a screen again when a notice on it is gone.
+
+    Whoever asks Textual where a widget is may have it lay out the screen before it notes what the notice uncovers; the
+    words of the notice then stay on the terminal.
+    """
+    shown = 0
+
+    def laid_out(_screen: Screen[Any]) -> None:
+        nonlocal shown
+        before, shown = shown, len(screen.query("Toast"))
+        if shown < before:
+            screen.refresh()
+
+    screen.screen_layout_refresh_signal.subscribe(screen, laid_out, immediate=True)
