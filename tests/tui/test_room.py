@@ -132,3 +132,20 @@ async def test_jobs_have_a_panel_from_160_columns(desk: Desk, world: World) -> N
         await seat.sees("Jobs 2", "collocated", "degraded", "47/48 alive, 2 nodes", "judge-bench", "2 h", "J list")
         await seat.pilot.resize_terminal(150, 48)
         await seat.misses("judge-bench")
+
+
+@pytest.mark.parametrize(("nodes", "size"), [(2, (60, 16)), (2, (80, 16)), (2, (60, 18)), (12, (80, 24))])
+async def test_the_grid_comes_to_rest(desk: Desk, world: World, nodes: int, size: tuple[int, int]) -> None:
+    """Panels that come and go with a density must not be why another one fits."""
+    rule = f"cluster:\n  num_nodes: {nodes}\n  component_placement:\n    actor: all\n"
+    file = desk.write(f"{rule}placetui:\n  topology: {{nodes: {nodes}, gpus_per_node: 8}}\n")
+    async with desk.open(file, size, live=True, density=None) as seat:
+        desk.sources[0].deliver(world.simulated(desk.sources[0].plan))
+        await seat.sees("simulated")
+        for _ in range(20):
+            await seat.pilot.pause(0.02)
+        before = seat.grid.drawing
+        for _ in range(20):
+            await seat.pilot.pause(0.02)
+        assert seat.grid.drawing is before
+        assert seat.grid.size.height > 1
