@@ -159,7 +159,7 @@ def rank_bar(pen: Pen, alive: Mapping[str, int], total: int, width: int, left: f
     """`A 14  R 12  W 5`: the ranks that are alive, by component, as parts of a bar; then how many that is."""
     number = sum(alive.values())
     share = Run(f"  {100 * number // max(1, total)}%", NAME)
-    about = "" if left is None else f"about {clock_text(5 * math.ceil(left / 5))} left"
+    about = f"about {clock_text(5 * math.ceil(left / 5))} left" if left else ""
     words = [Run(f"  {about}" if about else f"  {number} of {total} alive", MUTED)]
     heading = "ranks  " if width >= ROOM_FOR_REASON else ""
     room = width - len(heading) - pen.width((share, *words))
