@@ -36,9 +36,9 @@ def number_range(first: int, last: int) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """`1 device`, `8 devices`."""
+    """`1 device`, `8 devices`, `8,192 devices`."""
     many = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{number} {noun if number == 1 else many}"
+    return f"{number:,} {noun if number == 1 else many}"
 
 
 def listing(names: Iterable[object], most: int = 8) -> str:

@@ -82,7 +82,7 @@ def test_a_thousand_nodes_in_step_are_one_line() -> None:
     before, after = plan_of({"a": "0-8183"}, 1024), plan_of({"a": "8-8191"}, 1024)
     assert lines(before, after) == [
         "a 0-8183: node0 … node1022, GPU 0-7 each → node1 … node1023, GPU 0-7 each",
-        "8184 ranks move, 0 stay",
+        "8,184 ranks move, 0 stay",
     ]
 
 

@@ -132,7 +132,7 @@ def test_a_share_too_small_for_ray() -> None:
     assert problem.rule == "share_too_small"
     assert not problem.blocking
     assert problem.component == "env"
-    assert "10001" in problem.message
+    assert "10,001" in problem.message
 
 
 def test_oversubscribed_nodes_are_named_past_nodes_without_gpus() -> None:

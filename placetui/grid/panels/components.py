@@ -72,7 +72,7 @@ def component_table(pen: Pen, names: Sequence[str], width: int) -> list[Line]:
     components = [pen.plan.components[name] for name in names]
     titles = ("component", "ranks", "share", "rule")
     rows = [
-        (pen.clean(one.name), str(one.world_size), _share(one), pen.clean(one.rule.text.strip())) for one in components
+        (pen.clean(one.name), f"{one.world_size:,}", _share(one), pen.clean(one.rule.text.strip())) for one in components
     ]
     wide = [min(width // 2, max(pen.measure(cell) for cell in column)) for column in zip(titles, *rows, strict=True)]
 
@@ -163,10 +163,10 @@ def _lines(
     ground: Ground | None = "raised" if chosen else None
     name, rule = pen.cut(pen.clean(component.name), column), pen.clean(component.rule.text.strip())
     alive = None if totals is None else totals.alive.get(component.name)
-    figure = [Run(str(component.world_size), MUTED)]
+    figure = [Run(f"{component.world_size:,}", MUTED)]
     if alive is not None:
         style = ERROR if totals and component.name in totals.dead else NAME
-        figure = [Run(str(alive), style), Run(f"/{component.world_size}", MUTED)]
+        figure = [Run(f"{alive:,}", style), Run(f"/{component.world_size:,}", MUTED)]
     padded = name + " " * (column - pen.measure(name))
     left = [
         Run(f"{pen.marks[component.name].letter} ", pen.letter_style(component.name)),

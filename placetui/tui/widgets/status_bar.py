@@ -159,10 +159,10 @@ class StatusBar(Bar):
         if totals is None or not totals.gpus:
             if status.ranks:
                 ranks = " rank" if status.ranks == 1 else " ranks"
-                parts.append(Part(2, (Run(str(status.ranks), TEXT), Run(ranks, MUTED)), "view_ranks"))
+                parts.append(Part(2, (Run(f"{status.ranks:,}", TEXT), Run(ranks, MUTED)), "view_ranks"))
             if status.ranks and status.gpus[1]:
                 used, gpus = status.gpus
-                parts.append(Part(3, (Run(str(used), TEXT), Run(f"/{gpus} GPUs", MUTED))))
+                parts.append(Part(3, (Run(f"{used:,}", TEXT), Run(f"/{gpus:,} GPUs", MUTED))))
             return parts
         if totals.ranks:
             alive = totals.ranks_alive
@@ -171,7 +171,7 @@ class StatusBar(Bar):
             sign = Run(f"{dead} ", ERROR) if totals.dead else Run(f"{signs.done} " if well else "", OK)
             parts.append(Part(0 if totals.dead else 2, (sign, *words), "view_ranks"))
         if totals.memory_percent is not None:
-            busy = Run(str(totals.busy), TEXT), Run(f"/{totals.gpus} GPUs busy", MUTED)
+            busy = Run(f"{totals.busy:,}", TEXT), Run(f"/{totals.gpus:,} GPUs busy", MUTED)
             parts.append(Part(6, busy, "view_processes"))
             parts.append(Part(3, (Run("mem", MUTED),)))
             parts.append(Part(5, tuple(gradient(signs, METER, totals.memory_percent)), gap=1))

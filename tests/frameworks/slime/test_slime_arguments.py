@@ -126,7 +126,7 @@ def test_other_arguments_of_slime_are_accepted() -> None:
 def test_many_unknown_arguments_are_counted() -> None:
     problems = problems_of({"colocate": True, **{f"zz{i}": i for i in range(50_000)}})
     assert len(problems) == 21
-    assert "49980 more unknown arguments" in problems[-1].message
+    assert "49,980 more unknown arguments" in problems[-1].message
 
 
 def test_both_spellings_of_one_argument() -> None:
