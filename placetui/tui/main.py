@@ -137,6 +137,9 @@ class MainScreen(Screen[None]):
         self._ready = False
         """Whether there is anything to write on."""
 
+        self._next_rule = False
+        """Whether the panel of a rule stays for the next one: what is hidden and shown at once is not drawn anew."""
+
         self._edits: Edits | None = None
         self._heat_panels = False
         """Whether the panels of the heat wall stand in the place of others."""
@@ -321,7 +324,8 @@ class MainScreen(Screen[None]):
         else:
             other = change == "planned" and self.workspace.session.plan is not self.running.session.plan
             self.observe(None if other else self.running.observation)
-            self._close_rule()
+            if not self._next_rule:
+                self._close_rule()
         self.post_message(SessionChanged(change))
 
     def watch_picture(self, before: LivePicture, after: LivePicture) -> None:
@@ -907,11 +911,14 @@ class MainScreen(Screen[None]):
         if preview is not None and (refusal := preview.refusal) is not None:
             self.workspace.refuse(refusal)
         elif preview is not None:
-            component = preview.component
+            self._next_rule = bool(event.steps)
             self.workspace.finish_rule()
+            self._next_rule = False
             names = list(self.workspace.session.plan.components)
-            if event.steps and component in names:
-                await self._write_rule(names[(names.index(component) + event.steps) % len(names)])
+            if event.steps and preview.component in names:
+                await self._write_rule(names[(names.index(preview.component) + event.steps) % len(names)])
+            else:
+                self._close_rule()
 
     @on(RuleCancelled)
     def _rule_cancelled(self) -> None:

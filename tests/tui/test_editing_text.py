@@ -140,7 +140,9 @@ async def test_the_grid_and_the_panels_show_who_moves(desk: Desk) -> None:
     async with desk.open(desk.write(plan)) as seat:
         await seat.sees("plan, no cluster", "Fits", "4.4/16", "8 GPUs free", "no GPU over 1.00")
         await seat.misses("Events ─")
-        await seat.press("e", "tab", "3", "minus", "6")
+        await seat.press("e", "tab")
+        await seat.sees("Rule  rollout  line 5", "no rank moves")
+        await seat.press("3", "minus", "6")
         await seat.sees("preview of rollout: 3-6", "4 move", "4 stay", "8 ranks", "1 error")
         await seat.sees("3 ✗ 1.10", "R0    ←8", "R0    →3", "← comes from", "→ goes to")
         await seat.sees(

@@ -42,7 +42,7 @@ class RulePanel(Vertical):
         Binding("shift+tab", "next(-1)", "previous rule", show=False),
     ]
 
-    preview: reactive[Preview | None] = reactive(None, repaint=False, init=False)
+    preview: reactive[Preview | None] = reactive(None, repaint=False, init=False, always_update=True)
     """None: no rule is edited."""
 
     palette: reactive[GridPalette | None] = reactive(None, repaint=False, init=False)
