@@ -44,6 +44,9 @@ IMPORTANCE = (
 WIDEST_NAME, WIDEST_RULE = 24, 32
 """Columns of names and rules in the legend."""
 
+FEW_LINES = 2
+"""Lines that do not matter if they are out of view."""
+
 MOST_SPARE = 20
 """Lines that a node gets at most beyond what it needs."""
 
@@ -144,22 +147,28 @@ class Drawing:
         return self._layouts[key]
 
     def fitted(self, height: int) -> Drawing:
-        """In the most detailed density at which all nodes fit into the width and this many lines; else in the last."""
+        """In the most detailed density at which all nodes fit into the width and this many lines; else in the last.
+
+        Names and letters of a few nodes are worth more than a wall of one line: they may scroll a little.
+        """
         drawing = self
         # All but the last have a line for each node at least: of thousands they need not be laid out.
-        for density in DENSITIES if len(self.nodes) <= height else DENSITIES[-1:]:
+        for density in DENSITIES if len(self.nodes) <= height + FEW_LINES else DENSITIES[-1:]:
             drawing = self.change(density=density, spare=0)
             if drawing._fits(height):
                 roomy = drawing.change(spare=1)
                 return roomy if density == "heat" and roomy._fits(height) else drawing.grown(height)
             if density == "small" and (tight := drawing.change(spare=-1))._fits(height):
                 return tight
+            if density == "letters" and drawing._fits(height + FEW_LINES):
+                return drawing
         return drawing
 
     def grown(self, height: int) -> Drawing:
         """With what is left of this many lines given to the nodes, where they show more then."""
         left = height - self.height - len(self.header())
-        if left <= 0 or self.density not in ("card", "tile") or self.pen.compared is not None:
+        nobody = not self.plan.components and self.overlay is None
+        if left <= 0 or nobody or self.density not in ("card", "tile") or self.pen.compared is not None:
             return self
         spare = min(MOST_SPARE, left // max(1, sum(self.plan.nodes[node].gpus > 0 for node in self.nodes)))
         return self.change(spare=spare) if spare else self

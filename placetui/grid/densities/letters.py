@@ -60,7 +60,8 @@ class Letters(DensityLayout):
         self._mark = len(pen.glyphs.unfixed) if pen.plan.unfixed_nodes else 0
         """Columns of a cell for the sign that a place is not fixed."""
         wanted = min(MOST, max(NATURAL, longest + self.live + self._mark))
-        fixed = names + GUTTER_GAP + 1 + (groups + 2 if groups else 0) + self._lane_width
+        lane = self._lane_width + 1 if self._lane_width else 0
+        fixed = names + GUTTER_GAP + 1 + (groups + 2 if groups else 0) + lane
         self.cell = wanted
         if width is not None:
             fits = (width - fixed + 1) // across - 1
@@ -72,7 +73,7 @@ class Letters(DensityLayout):
         self.gutter = names + 2 + (groups + 2 if groups else 0)
         self.pitch = self.cell + 1
         self._lane = self.gutter + across * self.pitch
-        self.width = self._lane - 1 + (self._lane_width + 1 if self._lane_width else 0)
+        self.width = self._lane - 1 + lane
         if self._lane_width and width is not None:
             self.width = max(self.width, width)
         self.least_width = self.gutter + across * (LEAST + 1) - 1 + self._lane_width
