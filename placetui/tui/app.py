@@ -366,7 +366,9 @@ class Dashboard(App[int]):
         timeout: float | None = None,
         markup: bool = True,
     ) -> None:
-        """As Textual has it, without backticks, and with notices that cannot stop everything."""
+        """As Textual has it, without backticks, each once at a time, and with notices that cannot stop everything."""
+        if any(one.message == plain(message) and not one.has_expired for one in self._notifications):
+            return
         seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
         self.post_message(Notify(Notice(plain(message), title, severity, seconds, markup=markup)))
 
