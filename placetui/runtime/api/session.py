@@ -20,6 +20,7 @@ from placetui.runtime.errors import NothingFound, NotPossible
 from placetui.runtime.gcs.address import open_head, resolve_address
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import is_here, join, ready_to_join
+from placetui.runtime.gcs.importing import import_ray
 from placetui.runtime.launch.embedded import MOST_NODES, LocalCluster, NodeSize
 from placetui.runtime.launch.matching import Match, match_by, usable
 from placetui.runtime.launch.probe import node_ranks
@@ -98,7 +99,7 @@ def connect(address: str) -> DriverSession:
     head = open_head(address)
     try:
         if here:
-            import ray
+            ray = import_ray()
         else:
             ray = ready_to_join(head, head.nodes())
             join(address, lambda: _init(address))
@@ -171,10 +172,8 @@ def nobody() -> Work:
 
 
 def _init(address: str) -> None:
-    import ray
-
     # What ranks print is shown, as Ray does by itself; Ray's own news is not.
-    ray.init(address=address, logging_level=logging.WARNING)
+    import_ray().init(address=address, logging_level=logging.WARNING)
 
 
 def _driver_id(ray: Any) -> str:

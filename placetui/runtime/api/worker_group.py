@@ -20,6 +20,7 @@ from placetui.runtime.api.devices import RANK_UNITS
 from placetui.runtime.api.session import DriverSession, within
 from placetui.runtime.errors import NotPossible
 from placetui.runtime.gcs.driver import ship_by_value
+from placetui.runtime.gcs.importing import import_ray
 from placetui.runtime.gcs.model import RayNode
 from placetui.runtime.jobs.group import Pending, RankGroup
 from placetui.runtime.launch.demand import demand_of
@@ -195,9 +196,7 @@ def _ship_class(made: type) -> None:
     What is installed is there on every node. A class that cannot be sent, say for a lock in its module, is left to be
     imported there.
     """
-    from ray.cloudpickle import cloudpickle
-
-    inner: Any = cloudpickle
+    inner = import_ray("ray.cloudpickle.cloudpickle")
     installed = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
     modules = {sys.modules.get(base.__module__) for base in made.__mro__}
     own = [one for one in modules if one and not _is_installed(one, installed)]

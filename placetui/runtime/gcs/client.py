@@ -11,13 +11,13 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from importlib import import_module
 from typing import Any
 
 from placetui.frameworks.cluster_facts import INTERNAL_NAMESPACES, RayJobSeen
 from placetui.observe.operations import INSTALL_RAY
 from placetui.placement.wording import listing
 from placetui.runtime.errors import ClusterLost, NotAllowed, NotReady, Silent, Unreachable, explain
+from placetui.runtime.gcs.importing import import_ray
 from placetui.runtime.gcs.interfaces import CALLS, require
 from placetui.runtime.gcs.model import RayActor, RayGroup, RayNode, RayWorker, Tables
 from placetui.runtime.gcs.rows import (
@@ -57,8 +57,9 @@ class Head:
     def __init__(self, address: str, policy: Policy | None = None) -> None:
         try:
             import grpc
-            from ray.core.generated import gcs_service_pb2, gcs_service_pb2_grpc
 
+            messages = import_ray("ray.core.generated.gcs_service_pb2")
+            stubs = import_ray("ray.core.generated.gcs_service_pb2_grpc")
             require()
             open_channel = _channel_opener()
         except ImportError as problem:
@@ -80,8 +81,8 @@ class Head:
 
         self._environments = Environments()
         self._grpc = grpc
-        self._messages: Any = gcs_service_pb2
-        self._stubs: Any = gcs_service_pb2_grpc
+        self._messages = messages
+        self._stubs = stubs
         try:
             self._channel = open_channel(address, options=OPTIONS)
         except Exception as problem:
@@ -316,10 +317,10 @@ def unready(problem: BaseException) -> NotReady:
 def find_clusters() -> list[str]:
     """Addresses of the clusters that have a process on this machine."""
     try:
-        from ray._private import services
+        services = import_ray("ray._private.services")
     except ImportError as problem:
         raise unready(problem) from problem
-    find: Any = services.find_gcs_addresses
+    find = services.find_gcs_addresses
     if hasattr(find, "cache_clear"):
         find.cache_clear()
     return sorted(find())
@@ -356,8 +357,8 @@ def _ask_all(
     """Ask all at once; the replies that came in time, under the names of their addresses."""
     import grpc
 
-    messages: Any = import_module(f"ray.core.generated.{module}_pb2")
-    stubs: Any = import_module(f"ray.core.generated.{module}_pb2_grpc")
+    messages = import_ray(f"ray.core.generated.{module}_pb2")
+    stubs = import_ray(f"ray.core.generated.{module}_pb2_grpc")
     open_channel, request = _channel_opener(), getattr(messages, f"{method}Request")(**fields)
     found: dict[str, Any] = {}
     with ExitStack() as stack:
@@ -375,10 +376,10 @@ def _ask_all(
 
 def _channel_opener() -> Any:
     try:
-        module = import_module("ray._private.grpc_utils")
+        module = import_ray("ray._private.grpc_utils")
     except ModuleNotFoundError:
         # Where it lived before.
-        module = import_module("ray._private.utils")
+        module = import_ray("ray._private.utils")
     return module.init_grpc_channel
 
 

@@ -19,6 +19,7 @@ from placetui.placement.environment import NAMESPACE
 from placetui.runtime import remote
 from placetui.runtime.errors import ClusterError, NotReady, explain
 from placetui.runtime.gcs.client import Head, unready
+from placetui.runtime.gcs.importing import import_ray
 from placetui.runtime.gcs.model import RayNode
 
 MATCH_LEVEL = "RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL"
@@ -46,7 +47,7 @@ def driver(head: Head, nodes: Sequence[RayNode]) -> Iterator[Any]:
 def ready_to_join(head: Head, nodes: Sequence[RayNode]) -> Any:
     """Ray, not yet connected, having seen that it can be: it would wait long where it cannot."""
     try:
-        import ray
+        ray = import_ray()
     except ImportError as problem:
         raise unready(problem) from problem
     check_versions(head.versions(), head.address, ray.__version__, platform.python_version())
@@ -122,21 +123,15 @@ def actor_id(handle: Any) -> str:
 
 def group_of(number: str) -> Any:
     """A placement group by its id, of whichever namespace."""
-    from ray import PlacementGroupID
-    from ray.util.placement_group import PlacementGroup
-
-    return PlacementGroup(PlacementGroupID(bytes.fromhex(number)))
+    made = import_ray("ray.util.placement_group").PlacementGroup
+    return made(import_ray().PlacementGroupID(bytes.fromhex(number)))
 
 
 def ship_by_value(*modules: Any) -> None:
     """Send what modules define along with what uses it: nodes need not have them."""
-    from ray import cloudpickle
-
-    register: Any = getattr(cloudpickle, "register_pickle_by_value", None)
+    register = getattr(import_ray("ray.cloudpickle"), "register_pickle_by_value", None)
     if register is None:
-        from ray.cloudpickle import cloudpickle as inner
-
-        register = inner.register_pickle_by_value
+        register = import_ray("ray.cloudpickle.cloudpickle").register_pickle_by_value
     for module in modules:
         register(module)
 
@@ -149,9 +144,8 @@ def node_task(ray: Any, function: Callable[..., Any], *, retries: int = 0) -> An
 
 def tied_to(node: str) -> dict[str, Any]:
     """Options of what runs on the node with that id, and nowhere else."""
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    return {"scheduling_strategy": NodeAffinitySchedulingStrategy(node, soft=False)}
+    strategies = import_ray("ray.util.scheduling_strategies")
+    return {"scheduling_strategy": strategies.NodeAffinitySchedulingStrategy(node, soft=False)}
 
 
 class _Nothing(list[str]):
@@ -165,10 +159,7 @@ class _Nothing(list[str]):
 
 
 def _init(address: str, namespace: str) -> None:
-    import ray
-    from ray.job_config import JobConfig
-
-    config = JobConfig()
+    ray, config = import_ray(), import_ray("ray.job_config").JobConfig()
     # Workers find modules as their own node does: Ray would give them our current directory too.
     config._py_driver_sys_path = _Nothing()
     ray.init(address=address, namespace=namespace, log_to_driver=False, logging_level=logging.ERROR, job_config=config)
@@ -176,11 +167,11 @@ def _init(address: str, namespace: str) -> None:
 
 def upload_code(runtime_env: Mapping[str, Any]) -> dict[str, Any]:
     """A runtime environment whose local directories are in the cluster: Ray itself takes them of whole drivers only."""
-    from ray._private.runtime_env.py_modules import upload_py_modules_if_needed
-    from ray._private.runtime_env.working_dir import upload_working_dir_if_needed
-
     found: Any = dict(runtime_env)
-    uploads: list[Any] = [upload_working_dir_if_needed, upload_py_modules_if_needed]
+    uploads = [
+        import_ray("ray._private.runtime_env.working_dir").upload_working_dir_if_needed,
+        import_ray("ray._private.runtime_env.py_modules").upload_py_modules_if_needed,
+    ]
     with tempfile.TemporaryDirectory(prefix="placetui-") as scratch:
         offered = {"include_gitignore": True, "scratch_dir": scratch}
         try:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from placetui.placement.wording import listing
 from placetui.runtime.errors import NotReady
+from placetui.runtime.gcs.importing import import_ray
 
 OLDEST = "2.49"
 """As in pyproject.toml: before it, a placement group cannot be tied to nodes by their labels."""
@@ -109,12 +109,12 @@ _MESSAGES, _STUBS = "ray.core.generated.gcs_service_pb2", "ray.core.generated.gc
 Find = Callable[[str], Any]
 
 
-def missing(find: Find = import_module) -> list[str]:
+def missing(find: Find = import_ray) -> list[str]:
     """What of all this there is not; `find` gives the module of a name, or raises ImportError."""
     return [*_missing_names(find), *_missing_calls(find), *_missing_rows(find)]
 
 
-def missing_optional(find: Find = import_module) -> list[str]:
+def missing_optional(find: Find = import_ray) -> list[str]:
     """What there is not of that which can be done without."""
     return list(_missing_rows(find, OPTIONAL_ROWS))
 
@@ -124,7 +124,7 @@ def require() -> None:
     """Refuse a Ray with which something here does not work."""
     lacking = missing()
     if lacking:
-        raise unfit(str(getattr(import_module("ray"), "__version__", "?")), lacking)
+        raise unfit(str(getattr(import_ray(), "__version__", "?")), lacking)
 
 
 def unfit(version: str, lacking: Sequence[str]) -> NotReady:

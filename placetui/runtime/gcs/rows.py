@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from importlib import import_module
 from subprocess import list2cmdline
 from typing import Any
 
@@ -14,6 +13,7 @@ from placetui.frameworks.entrypoint import split_command
 from placetui.frameworks.recognition import environment_read
 from placetui.masking import mask_secrets, mask_words
 from placetui.runtime.errors import explain
+from placetui.runtime.gcs.importing import import_ray
 from placetui.runtime.gcs.model import DEVICES, RayActor, RayBundle, RayGroup, RayNode, RayWorker
 
 _GPU_IN_GROUP = re.compile(rf"(?:{'|'.join(DEVICES)})_group_(\d+)_[0-9a-f]+$")
@@ -192,7 +192,7 @@ def read_job(row: Any) -> RayJobSeen:
 
 def read_node_types(written: bytes) -> Sequence[Any]:
     """The kinds of nodes that an autoscaler may add, as it wrote them down; none if another version did."""
-    messages: Any = import_module("ray.core.generated.autoscaler_pb2")
+    messages = import_ray("ray.core.generated.autoscaler_pb2")
     try:
         return list(messages.ClusterConfig.FromString(written).node_group_configs)
     except Exception:

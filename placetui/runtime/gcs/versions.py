@@ -14,6 +14,7 @@ from placetui.runtime.errors import ClusterError, NoCluster, NotReady
 from placetui.runtime.gcs.address import open_head, resolve_address
 from placetui.runtime.gcs.client import unready
 from placetui.runtime.gcs.driver import check_versions
+from placetui.runtime.gcs.importing import import_ray
 from placetui.runtime.gcs.interfaces import notice, require
 
 NAMED = "RAY_ADDRESS"
@@ -27,7 +28,7 @@ def versions(body: Mapping[str, Any], work: Work) -> Mapping[str, Any]:
     cluster that is missing.
     """
     try:
-        import ray
+        ray = import_ray()
     except ImportError as problem:
         return {
             "ray": None,

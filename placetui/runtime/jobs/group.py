@@ -9,6 +9,7 @@ from typing import Any
 from placetui.placement.environment import NAMESPACE, worker_name
 from placetui.placement.wording import listing
 from placetui.runtime.errors import ClusterError, RankFailure
+from placetui.runtime.gcs.importing import import_ray
 from placetui.runtime.policy import DEFAULT, ready
 
 NAMED = 6
@@ -149,10 +150,10 @@ class RankGroup:
 
     def begin(self, method: str, /, *args: Any, **kwargs: Any) -> Pending:
         """Call a method on all ranks at once; what it returns is waited for, or not."""
-        import ray
-
         call = f"{self.name}.{method}" if self.name else method
-        return Pending(ray, call, [self._submit(rank, method, args, kwargs) for rank in range(self.world_size)])
+        return Pending(
+            import_ray(), call, [self._submit(rank, method, args, kwargs) for rank in range(self.world_size)]
+        )
 
     def call(self, method: str, /, *args: Any, **kwargs: Any) -> list[Any]:
         """Call a method on all ranks at once; results by rank, or a `GroupError`."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from placetui.placement.environment import NAMESPACE
 from placetui.runtime.gcs.driver import group_of
+from placetui.runtime.gcs.importing import import_ray
 from placetui.runtime.remote.rank_actor import SPEC_NAMESPACE
 
 if TYPE_CHECKING:
@@ -74,11 +75,10 @@ class RankSpec:
         )
 
     def options(self) -> dict[str, Any]:
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
-
-        strategy: Any = NodeAffinitySchedulingStrategy(self.node, soft=False)
+        strategies = import_ray("ray.util.scheduling_strategies")
+        strategy = strategies.NodeAffinitySchedulingStrategy(self.node, soft=False)
         if self.group:
-            strategy = PlacementGroupSchedulingStrategy(
+            strategy = strategies.PlacementGroupSchedulingStrategy(
                 group_of(self.group),
                 placement_group_bundle_index=self.bundle,
                 placement_group_capture_child_tasks=self.captures,

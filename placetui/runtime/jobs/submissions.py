@@ -15,6 +15,7 @@ from placetui.runtime.errors import ClusterError, NotPossible, NotReady, explain
 from placetui.runtime.gcs.address import open_head, resolve_address
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import is_here
+from placetui.runtime.gcs.importing import import_ray
 from placetui.runtime.jobs import records
 from placetui.runtime.jobs.foreign import SUBMITTED, find_any_job, find_foreign_jobs
 from placetui.runtime.policy import Deadline
@@ -79,9 +80,7 @@ def dashboard_url(head: Head) -> str:
 def _client(head: Head) -> Any:
     url = dashboard_url(head)
     try:
-        from ray.job_submission import JobSubmissionClient
-
-        return JobSubmissionClient(url)
+        return import_ray("ray.job_submission").JobSubmissionClient(url)
     except ImportError as problem:
         raise NotReady(f"Ray Jobs cannot be used here: {problem}", hint="pip install 'ray[default]'") from problem
     except Exception as problem:

@@ -25,6 +25,7 @@ from placetui.frameworks.cluster_facts import NODE_RANK
 from placetui.placement.plan import SHARE_UNITS, Plan
 from placetui.placement.wording import count
 from placetui.runtime.errors import ClusterError, NotPossible
+from placetui.runtime.gcs.importing import import_ray
 from placetui.runtime.gcs.model import RayNode
 from placetui.runtime.launch.demand import Demand
 from placetui.runtime.launch.feasibility import needed_on
@@ -162,9 +163,7 @@ def main() -> None:
     os.environ.setdefault("RAY_enable_worker_prestart", "0")
     os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
     try:
-        from ray.cluster_utils import Cluster
-
-        cluster: Any = Cluster()
+        cluster = import_ray("ray.cluster_utils").Cluster()
         try:
             ids = [
                 cluster.add_node(

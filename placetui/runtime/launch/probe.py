@@ -9,6 +9,7 @@ from placetui.frameworks.cluster_facts import NODE_RANK
 from placetui.runtime import remote
 from placetui.runtime.errors import ClusterError
 from placetui.runtime.gcs.driver import node_task, ship_by_value, tied_to
+from placetui.runtime.gcs.importing import import_ray
 from placetui.runtime.gcs.model import RayNode
 from placetui.runtime.jobs.rank_spec import share_of
 from placetui.runtime.launch.demand import Demand
@@ -23,18 +24,17 @@ PROBE_SHARE = 0.001
 
 def probe(ray: Any, group: Any, nodes: Sequence[Any], deadline: Deadline, device: str = "GPU") -> list[Probed]:
     """Ask every bundle of a placement group; `nodes` has for each something that is equal on one node."""
-    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
-
     ship_by_value(remote)
     # max_calls=0: Ray would end a process after each task with a GPU.
     ask = ray.remote(**share_of(device, PROBE_SHARE), num_cpus=0, max_calls=0, max_retries=1)(rank_actor.probe)
+    strategies = import_ray("ray.util.scheduling_strategies")
     chains: dict[Any, list[int]] = {}
     for bundle, node in enumerate(nodes):
         chains.setdefault(node, []).append(bundle)
 
     def submit(node: Any) -> Any:
         bundle = chains[node][0]
-        strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=bundle)
+        strategy = strategies.PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=bundle)
         return ask.options(scheduling_strategy=strategy).remote()
 
     found: list[Probed] = []

@@ -14,6 +14,7 @@ from typing import Any
 from placetui.frameworks.shortage import NODE_ID
 from placetui.runtime.errors import ClusterError, NotPossible
 from placetui.runtime.gcs.client import PLACED, Head
+from placetui.runtime.gcs.importing import import_ray
 from placetui.runtime.gcs.model import DEVICES, RayNode, Tables
 from placetui.runtime.launch.demand import Demand
 from placetui.runtime.launch.feasibility import NodeCheck, check, free_slots
@@ -203,11 +204,10 @@ def in_the_way(planned: Sequence[int], free: Sequence[int]) -> list[tuple[int, b
 
 
 def _create(bundles: Sequence[Mapping[str, float]], pins: Sequence[RayNode], **options: Any) -> Any:
-    from ray.util.placement_group import placement_group
-
     if pins:
         options["bundle_label_selector"] = [{NODE_ID: node.id} for node in pins]
-    return placement_group([dict(one) for one in bundles], strategy="PACK", **options)
+    create = import_ray("ray.util.placement_group").placement_group
+    return create([dict(one) for one in bundles], strategy="PACK", **options)
 
 
 def _wait(head: Head, group: str, deadline: Deadline, waiting_for: Callable[[], str], tell: Tell | None = None) -> None:

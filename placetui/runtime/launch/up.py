@@ -18,6 +18,7 @@ from placetui.runtime.errors import ClusterError, ClusterLost, NotPossible, Unre
 from placetui.runtime.gcs.address import open_head, resolve_address
 from placetui.runtime.gcs.client import Head
 from placetui.runtime.gcs.driver import driver
+from placetui.runtime.gcs.importing import import_ray
 from placetui.runtime.gcs.interfaces import notice
 from placetui.runtime.gcs.model import RayNode, Tables
 from placetui.runtime.gcs.outages import LostLeases, guarded
@@ -128,9 +129,8 @@ class _Up:
 
     def _wait_for_nodes(self) -> tuple[RayNode, ...]:
         """Ask the autoscaler for what the plan needs, until it is there or the time is over."""
-        from ray.autoscaler.sdk import request_resources
-
         self.step = "match"
+        request_resources = import_ray("ray.autoscaler.sdk").request_resources
         plan = self._request.plan()
         demand = demand_of(plan)
         wanted = [needed_on(demand, node.rank) for node in plan.nodes]
