@@ -414,6 +414,9 @@ class MainScreen(Screen[None]):
             marks.append("OLD: the file is invalid")
         if session.tried:
             marks.append("what if")
+        link, connected = self.live_words
+        if not connected and self.picture.live is not None:
+            marks.append(f"cluster {link[0].partition(':')[0]}")  # beside the tabs there is not always room for it
         if look.narrowed:
             marks.append(f"filter: {look.hits.query}")
         if look.order != "rank":
@@ -432,6 +435,7 @@ class MainScreen(Screen[None]):
             errors=session.errors if preview is None or preview.refusal is None else preview.before.errors + 1,
             warnings=session.warnings,
             figures=self._figures(),
+            stale=not connected,
             ascii=self._ascii,
         )
         self._write_tabs()

@@ -47,7 +47,7 @@ class LaunchScreen(Dialog[str | None]):
     """One launch, which continues without the screen: `yes` and `no` are answers to it, `back` leaves it as it is."""
 
     CHIP = "LAUNCH"
-    KEYS = (("enter", "choose"), ("page up/down", "scroll"), ("escape", "back"))
+    KEYS = (("enter", "choose"), ("page up/down", "scroll"))
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "back"),
@@ -88,6 +88,7 @@ class LaunchScreen(Dialog[str | None]):
             refusal.display = True
             refusal.update(Content(f"It will not be launched: {self._refusal}."))
         self.query_one(AnswerList).show(self._possible())
+        self.name_keys((*self.KEYS, ("escape", "do not launch" if self._undecided else "back")))
         failed = isinstance(self.launch.outcome, Failure)
         before, self._asked = self._asked, "failed" if failed else self.launch.question
         if self._asked not in (before, "", "launch"):  # what the answer depends on comes before the steps
@@ -131,8 +132,11 @@ class LaunchScreen(Dialog[str | None]):
 
     def action_leave(self) -> None:
         """Before anything was begun leaving means no; later it continues."""
-        undecided = self.launch.under_way and not self.launch.confirmed
-        self.dismiss(NO if undecided or self.launch.question else BACK)
+        self.dismiss(NO if self._undecided else BACK)
+
+    @property
+    def _undecided(self) -> bool:
+        return bool(self.launch.question) or (self.launch.under_way and not self.launch.confirmed)
 
     def action_scroll(self, pages: int) -> None:
         body = self.query_one(VerticalScroll)

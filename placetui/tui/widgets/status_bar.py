@@ -60,6 +60,9 @@ class TopLine:
     warnings: int = 0
     figures: tuple[tuple[int, str], ...] = ()
     """Of a rule that is typed: how many ranks move, stay and so on."""
+    stale: bool = False
+    """Whether the cluster is not seen any more: then nothing is said to be fine."""
+
     note: str = ""
     """What stands at the right in place of figures."""
 
@@ -150,7 +153,7 @@ class StatusBar(Bar):
             parts.append(Part(6 if dead_ranks else 0, (differs,), "view_drift"))
         if status.alerts:
             parts.append(Part(1, (Run(f"{above} {count(status.alerts, 'alert')}", WARNING),), "view_drift"))
-        well = not parts and (totals is None or totals.ranks_alive == totals.ranks)
+        well = not parts and not status.stale and (totals is None or totals.ranks_alive == totals.ranks)
         if well and (totals is None or not totals.ranks):
             parts.append(Part(1, (Run("ok" if status.ascii else "✓ fine", OK._replace(bold=True)),)))
         for figure, word in status.figures:
