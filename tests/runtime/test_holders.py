@@ -7,11 +7,11 @@ from typing import Any
 
 from placetui.frameworks.cluster_facts import RayJobSeen
 from placetui.frameworks.scheduling import units
-from placetui.runtime.gcs.model import RayActor, RayBundle, RayGroup, RayNode, Tables
+from placetui.runtime.gcs.model import SAMPLER_NAMESPACE, RayActor, RayBundle, RayGroup, RayNode, Tables
 from placetui.runtime.jobs.records import Record
 from placetui.runtime.scheduling.pending import waits
 from placetui.runtime.scheduling.picture import ClusterPicture, Owners, addable, holdings, node_resources, node_titles
-from placetui.runtime.scheduling.preflight import left_actors
+from placetui.runtime.scheduling.preflight import left_actors, left_groups
 
 NODE = RayNode("a" * 8, "10.0.0.1", "one", {"GPU": 4, "CPU": 16})
 NOW = 1_000_000.0
@@ -62,6 +62,48 @@ def test_detached_actors_that_outlive_their_job_are_noted() -> None:
     (note,) = left_actors(ClusterPicture(seen, (), (), OWNERS, {}))
     assert note.message == "job 02000000 has ended, but 1 detached actor of it still runs: _HttpPosterActor"
     assert "ray.get_actor('poster', 'a')" in note.hint
+
+
+def test_what_placetui_launched_is_its_job_s_though_the_launching_driver_has_ended() -> None:
+    owners = Owners(
+        (*OWNERS.jobs, RayJobSeen("1a000000", dead=True), RayJobSeen("1b000000", dead=True)),
+        (Record("mine", "job.yaml", NOW - 120, owner="ada@box", ray_job="1a000000"),),
+        NOW,
+    )
+    seen = tables(
+        RayGroup("g1", "mine", "placetui", bundles=(bundle(GPU=1),), job="1a000000", abandoned=True),
+        # What its ranks have created themselves.
+        RayGroup("g2", "", "placetui", bundles=(bundle(GPU=1),), job="1a000000", abandoned=True),
+        RayActor("x", "helper", namespace="other", node=NODE.id, required={"CPU": 1}, job="1a000000"),
+        # Its namespace, but nobody has a record of it.
+        RayGroup("g3", "gone", "placetui", bundles=(bundle(CPU=3),), job="1b000000", abandoned=True),
+        GPU=2,
+        CPU=12,
+    )
+    assert {(one.who, one.end) for one in holdings(seen, owners)} == {
+        ("job mine (ada@box, 2 min)", "placetui down mine"),
+        ("placement group gone left behind by job 1b000000, which has ended", ""),
+    }
+    assert owners.name("1a000000", "", "placetui") == "mine"
+    picture = ClusterPicture(seen, (), (), owners, {})
+    (note,) = left_groups(picture)
+    assert note.message == "placement group gone holds 1 bundle, and the program that created it has ended"
+    assert note.hint == "remove it with ray.util.remove_placement_group"
+    assert not list(left_actors(picture))
+
+
+def test_a_driver_that_launched_several_jobs_does_not_tell_whose_something_is() -> None:
+    both = (Record("one", None, NOW, ray_job="1a000000"), Record("two", None, NOW, ray_job="1a000000"))
+    owners = Owners((RayJobSeen("1a000000"),), both, NOW)
+    assert owners.name("1a000000", "two/actor:0", "placetui") == "two"
+    assert owners.name("1a000000", "", "placetui") == "1a000000"
+
+
+def test_samplers_are_never_named() -> None:
+    sampler = RayActor("x", namespace=SAMPLER_NAMESPACE, node=NODE.id, required={"CPU": 1}, job="02000000")
+    seen = tables(sampler, GPU=4, CPU=16)
+    assert not list(left_actors(ClusterPicture(seen, (), (), OWNERS, {})))
+    assert not holdings(seen, OWNERS)
 
 
 def test_parts_of_gpus_are_where_actors_are_or_where_a_raylet_puts_them() -> None:

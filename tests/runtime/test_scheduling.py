@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -248,3 +248,24 @@ def test_a_file_is_judged_by_what_is_free(with_waiting: TestCluster, tmp_path: P
     done = with_waiting.run("preflight", file)
     assert done.code == 0, done.out
     assert "fits" in done.out
+
+
+def test_what_a_running_job_holds_is_not_left_behind(
+    one_node: TestCluster, write: Callable[..., Path], tmp_path: Path
+) -> None:
+    done = one_node.up(write("actor: 0-1"), "--job", "one")
+    assert done.code == 0, done.err
+    file = tmp_path / "other.yaml"
+    file.write_text("slime: {actor_num_nodes: 1, actor_num_gpus_per_node: 4, colocate: true}\n")
+    done = one_node.run("preflight", file, "--json")
+    found = json.loads(done.out)
+    one_node.down("one")
+    assert found["fits"] is False
+    (node,) = found["nodes"]
+    (held,) = (one for one in node["held_by"] if one["resources"].get("GPU"))
+    assert held["who"].startswith("job one (")
+    assert held["resources"]["GPU"] == 2
+    (group,) = found["groups"]
+    assert "2 GPUs reserved by job one (" in group["reason"]
+    assert "placetui down one" in group["hint"]
+    assert not [one for one in found["notes"] if "ended" in one["message"] or "ray." in one["hint"]]

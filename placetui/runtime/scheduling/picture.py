@@ -16,7 +16,7 @@ from placetui.placement.environment import NAMESPACE
 from placetui.placement.plan import SHARE_UNITS
 from placetui.placement.wording import age
 from placetui.runtime.gcs.client import Head
-from placetui.runtime.gcs.model import RayActor, RayBundle, RayGroup, RayNode, Tables, to_units
+from placetui.runtime.gcs.model import SAMPLER_NAMESPACE, RayActor, RayBundle, RayGroup, RayNode, Tables, to_units
 from placetui.runtime.gcs.rows import read_node_types
 from placetui.runtime.jobs import records
 from placetui.runtime.jobs.records import Record
@@ -45,15 +45,24 @@ class Owners:
     def _record_by_name(self) -> Mapping[str, Record]:
         return {record.job: record for record in self.records}
 
-    def of(self, ray_job: str, name: str, namespace: str, *, left_behind: bool = False) -> tuple[str, str]:
-        """Whose something is, in words, and how to end that."""
-        if namespace == NAMESPACE:
-            job = name.partition("/")[0]
-            if record := self._record_by_name.get(job):
-                return _job(job, record.owner, age(record.created, self.now)), f"placetui down {job}"
+    @cached_property
+    def _record_by_ray_job(self) -> Mapping[str, Record]:
+        """Of drivers that launched one job; one that launched several, as the dashboard's may, tells nothing."""
+        launched = Counter(record.ray_job for record in self.records)
+        return {one.ray_job: one for one in self.records if one.ray_job and launched[one.ray_job] == 1}
+
+    def record(self, ray_job: str, name: str, namespace: str) -> Record | None:
+        """The job that placetui launched to which something belongs: its driver ends as soon as it is launched."""
+        found = self._record_by_name.get(name.partition("/")[0]) if namespace == NAMESPACE else None
+        return found or self._record_by_ray_job.get(ray_job)
+
+    def of(self, ray_job: str, name: str, namespace: str, *, left_behind: str = "") -> tuple[str, str]:
+        """Whose something is, in words, and how to end that; `left_behind` says what it is where its program ended."""
+        if record := self.record(ray_job, name, namespace):
+            return _job(record.job, record.owner, age(record.created, self.now)), f"placetui down {record.job}"
         if seen := self._job_by_id.get(ray_job):
             if seen.dead or left_behind:
-                return f"{name or 'something'} left behind by job {seen.title}, which has ended", ""
+                return f"{left_behind or name or 'something'} left behind by job {seen.title}, which has ended", ""
             return _job(
                 seen.title, seen.user or seen.driver_ip, age(seen.started, self.now)
             ), f"placetui down {seen.title}"
@@ -61,8 +70,8 @@ class Owners:
 
     def name(self, ray_job: str, name: str, namespace: str) -> str:
         """Name of the job that something belongs to."""
-        if namespace == NAMESPACE and name.partition("/")[0] in self._record_by_name:
-            return name.partition("/")[0]
+        if record := self.record(ray_job, name, namespace):
+            return record.job
         seen = self._job_by_id.get(ray_job)
         return seen.title if seen else ray_job
 
@@ -193,6 +202,8 @@ def holdings(tables: Tables, owners: Owners) -> list[Holding]:
                 if bundle.node:
                     add(bundle.node, owner, bundle.resources.items())
     for actor in tables.actors:
+        if actor.namespace == SAMPLER_NAMESPACE:
+            continue
         if actor.node and not actor.group and actor.state in ("ALIVE", "RESTARTING"):
             add(actor.node, owners.of(actor.job, actor.title, actor.namespace), actor.required.items())
     by_node: dict[str, list[dict[str, int]]] = {}
@@ -206,8 +217,8 @@ def holdings(tables: Tables, owners: Owners) -> list[Holding]:
 
 
 def _owner(group: RayGroup, owners: Owners) -> tuple[str, str]:
-    title = f"placement group {group.title}" if group.abandoned else group.name
-    return owners.of(group.job, title, group.namespace, left_behind=group.abandoned)
+    left_behind = f"placement group {group.title}" if group.abandoned else ""
+    return owners.of(group.job, group.name, group.namespace, left_behind=left_behind)
 
 
 def _rest(node: RayNode, tables: Tables, held: Sequence[dict[str, int]]) -> dict[str, int]:

@@ -12,21 +12,20 @@ from typing import Any
 from placetui.bridge.work import Work
 from placetui.document import Document, PlanRequest, plan_document
 from placetui.document.options import parse_override
-from placetui.frameworks.cluster_facts import NODE_RANK
+from placetui.frameworks.cluster_facts import NODE_RANK, OUR_NAMESPACES
 from placetui.frameworks.demand import PortDemand, RayDemand
 from placetui.frameworks.preflight import Note, Preflight, preflight
 from placetui.frameworks.registry import framework_of
 from placetui.frameworks.scheduling import schedule
 from placetui.observe.operations import job_name
 from placetui.placement.config.reader import Reader
-from placetui.placement.environment import NAMESPACE
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Problems
 from placetui.placement.topology import Node
 from placetui.placement.wording import count, listing
 from placetui.runtime.errors import ClusterError
 from placetui.runtime.gcs.address import open_head, resolve_address
-from placetui.runtime.gcs.client import Head
+from placetui.runtime.gcs.client import PLACED, Head
 from placetui.runtime.gcs.driver import driver
 from placetui.runtime.gcs.model import RayActor, RayNode
 from placetui.runtime.jobs.state import is_taken
@@ -117,12 +116,17 @@ def _leftovers(head: Head, picture: ClusterPicture, source: str) -> list[Note]:
     if is_taken(head, name):
         message = f"there is already a job {name}, the name that placetui up would use"
         found.append(Note(message, f"placetui down {name}, or placetui up --job NAME"))
+    return [*found, *left_groups(picture), *left_actors(picture)]
+
+
+def left_groups(picture: ClusterPicture) -> Iterator[Note]:
+    """Detached placement groups outlive the program that made them; those of a job of ours are the job's."""
     for group in picture.tables.groups:
-        if group.abandoned and group.state in PLACED_GROUPS:
+        known = picture.owners.record(group.job, group.name, group.namespace)
+        if group.abandoned and group.state in PLACED_GROUPS and not known:
             message = f"placement group {group.title} holds {count(len(group.bundles), 'bundle')}"
             hint = "remove it with ray.util.remove_placement_group"
-            found.append(Note(f"{message}, and the program that created it has ended", hint))
-    return [*found, *left_actors(picture)]
+            yield Note(f"{message}, and the program that created it has ended", hint)
 
 
 def left_actors(picture: ClusterPicture) -> Iterator[Note]:
@@ -130,7 +134,9 @@ def left_actors(picture: ClusterPicture) -> Iterator[Note]:
     ended = {job.id: job for job in picture.owners.jobs if job.dead}
     by_job: dict[str, list[RayActor]] = {}
     for actor in picture.tables.actors:
-        if actor.job in ended and actor.namespace != NAMESPACE and actor.state in ("ALIVE", "RESTARTING"):
+        if actor.job not in ended or actor.namespace in OUR_NAMESPACES or actor.state not in PLACED:
+            continue
+        if not picture.owners.record(actor.job, actor.name, actor.namespace):
             by_job.setdefault(actor.job, []).append(actor)
     for job, actors in by_job.items():
         kinds = listing(dict.fromkeys(one.class_name.rpartition(".")[2] or one.title for one in actors), 3)
