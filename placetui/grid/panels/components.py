@@ -72,7 +72,8 @@ def component_table(pen: Pen, names: Sequence[str], width: int) -> list[Line]:
     components = [pen.plan.components[name] for name in names]
     titles = ("component", "ranks", "share", "rule")
     rows = [
-        (pen.clean(one.name), f"{one.world_size:,}", _share(one), pen.clean(one.rule.text.strip())) for one in components
+        (pen.clean(one.name), f"{one.world_size:,}", _share(one), pen.clean(one.rule.text.strip()))
+        for one in components
     ]
     wide = [min(width // 2, max(pen.measure(cell) for cell in column)) for column in zip(titles, *rows, strict=True)]
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from textwrap import wrap
+from textwrap import TextWrapper
 from typing import Any, NamedTuple
 
 from placetui.grid.look.style import TEXT, Ground, Line, LineBuilder, Run, Style
 from placetui.grid.pen import Pen
+
+_JOINTS = re.compile("(?<=[_./,])")
 
 
 class Entry(NamedTuple):
@@ -38,5 +41,15 @@ def wrapped(
 ) -> list[Line]:
     """A sentence in lines of the whole width, indented."""
     room = max(4, width - indent)
-    parts = wrap(pen.clean(text), room, max_lines=most, placeholder=pen.glyphs.ellipsis)
+    parts = _Wrapper(room, max_lines=most, placeholder=pen.glyphs.ellipsis).wrap(pen.clean(text))
     return [spread(pen, [Run(" " * indent, TEXT), Run(part, style)], [], width, ground) for part in parts]
+
+
+class _Wrapper(TextWrapper):
+    """Breaks a word that is longer than a line after what joins its parts."""
+
+    def _split(self, text: str) -> list[str]:
+        chunks = super()._split(text)
+        return [
+            part for chunk in chunks for part in (_JOINTS.split(chunk) if len(chunk) > self.width else [chunk]) if part
+        ]
