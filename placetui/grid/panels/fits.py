@@ -29,6 +29,17 @@ class Spot:
     where: str = ""
     """The first node with such a GPU, and which."""
 
+    named: int = 0
+    """GPUs that are meant by this."""
+
+    alike: int = 0
+    """GPUs that have as much, on other nodes too."""
+
+    @property
+    def words(self) -> str:
+        """Where they are; if these are not all of them, where the first are or those with the most."""
+        return f"{'' if self.named == self.number else 'first ' if self.alike == self.number else 'most '}{self.where}"
+
 
 @dataclass(slots=True)
 class Fits:
@@ -45,7 +56,7 @@ class Fits:
     @classmethod
     def of(cls, plan: Plan, census: Census) -> Fits:
         fits = cls()
-        known: dict[Extent, tuple[int, list[tuple[Spot, int, int, str]]]] = {}
+        known: dict[Extent, tuple[int, list[tuple[Spot, int, int, list[int]]]]] = {}
         for node in plan.nodes:
             extent = census[node.rank]
             if extent not in known:
@@ -56,10 +67,12 @@ class Fits:
             for spot, number, most, which in spots:
                 spot.number += number
                 if most > spot.most:
-                    spot.most, spot.where = most, f"{node.name} {which}"
+                    spot.most, spot.where = most, f"{node.name} {ranges(which)}"
+                    spot.named, spot.alike = len(which), 0
+                spot.alike += len(which) if most == spot.most else 0
         return fits
 
-    def _sorted(self, held: list[int | None]) -> tuple[int, list[tuple[Spot, int, int, str]]]:
+    def _sorted(self, held: list[int | None]) -> tuple[int, list[tuple[Spot, int, int, list[int]]]]:
         """How much of a node is promised; of GPUs that are alike, how many, and how much of which ones at most."""
         room = {index: SHARE_UNITS - units for index, units in enumerate(held) if units}
         spots = [
@@ -71,8 +84,8 @@ class Fits:
         for spot, units in spots:
             if units:
                 most = max(units.values())
-                found.append((spot, len(units), most, ranges(index for index in units if units[index] == most)))
-        return sum(min(units or 0, SHARE_UNITS) for units in held), found
+                found.append((spot, len(units), most, [index for index in units if units[index] == most]))
+        return sum(units or 0 for units in held), found
 
 
 def fit_lines(
@@ -93,22 +106,23 @@ def fit_lines(
     if fits.over.number:
         words = f"{count(fits.over.number, 'GPU')} over 1.00"
         yield spread(pen, [Run(f"{cross} ", ERROR), Run(words, ERROR)], [], width, "error")
-        yield spread(pen, [Run(f"  {fits.over.where}: {fits.over.most / SHARE_UNITS:.2f}", BODY)], [], width, "error")
+        yield spread(pen, [Run(f"  {fits.over.words}: {fits.over.most / SHARE_UNITS:.2f}", BODY)], [], width, "error")
         yield ()
     if fits.total:
-        part = fits.promised / SHARE_UNITS / fits.total
-        right = [Run(f" {part * fits.total:,.1f}", NAME), Run(f"/{fits.total:,}", MUTED)]
+        promised, over = fits.promised / SHARE_UNITS, fits.over.number > 0
+        figure = f" {promised:,.{0 if fits.total >= 1000 else 1}f}"
+        right = [Run(figure, ERROR if over else NAME), Run(f"/{fits.total:,}", MUTED)]
         room = max(0, width - 9 - pen.width(right))
-        meter = pen.thin(part, room, BODY) if room > 3 else ()
+        meter = pen.thin(min(1.0, promised / fits.total), room, ERROR if over else BODY) if room > 3 else ()
         yield (Run("promised ", FAINT), *meter, *right)
     sign = Run(f"{pen.glyphs.empty} ", FAINT)
     if fits.roomy.number:
         yield (sign, Run(f"{count(fits.roomy.number, 'GPU')} {'has' if fits.roomy.number == 1 else 'have'} room", TEXT))
-        where = f"  {fits.roomy.where}: {share_figure(fits.roomy.most / SHARE_UNITS)}"
+        where = f"  {fits.roomy.words}: {share_figure(fits.roomy.most / SHARE_UNITS)}"
         yield pen.fitted([Run(where, MUTED)], width)
     if fits.free.number:
         yield (sign, Run(f"{count(fits.free.number, 'GPU')} free", TEXT))
-        yield pen.fitted([Run(f"  {fits.free.where}", MUTED)], width)
+        yield pen.fitted([Run(f"  {fits.free.words}", MUTED)], width)
     if planned:
         yield from ((Run(f"{pen.glyphs.done} ", OK), Run(words, BODY)) for words in _holds(pen.plan, fits, difference))
 
