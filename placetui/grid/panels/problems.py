@@ -37,9 +37,12 @@ def problem_entries(
     Notices have shorter sentences if not all of them fit: the list of drift has these as a whole.
     """
     found = [*problems, *sorted(notices, key=lambda one: one.kind not in DEADLY)]
-    lines = MOST_LINES
-    while lines > 1 and sum(len(_block(pen, one, width, lines)) + 1 for one in found[:room]) > room + 1:
-        lines -= 1
+    choices = range(MOST_LINES, 0, -1)
+    for lines in choices:
+        if sum(len(_block(pen, one, width, lines)) + 1 for one in found[:room]) <= room + 1:
+            break
+    else:  # as many as possible, with as much of each as is possible then
+        lines = max(choices, key=lambda lines: len(_from(pen, found, 0, width, lines, chosen, room)))
     place = found.index(chosen) if chosen in found else 0
     first = max(0, place - room)
     entries = _from(pen, found, first, width, lines, chosen, room)
