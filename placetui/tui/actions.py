@@ -18,7 +18,7 @@ FileKind: TypeAlias = Literal["file", "record", "cluster", "none"]
 Owner: TypeAlias = Literal["app", "main", "pane", "grid", "edits", "workspace", "cluster", "replay", "jobs", "launches"]
 """The object that performs it; `pane` is the one in view."""
 
-Need: TypeAlias = Literal["file", "job", "write"]
+Need: TypeAlias = Literal["file", "job", "write", "cluster", "edits"]
 
 READ_ONLY = "read-only: start placetui with --write"
 
@@ -79,6 +79,12 @@ class Context:
     write: bool = False
     """Whether jobs may be changed."""
 
+    cluster: bool = True
+    """Whether there may be a cluster; behind a simulation or a recording there is none."""
+
+    edits: bool = True
+    """Whether there are edits to be undone."""
+
     footer: str = ""
     """Which keys the bottom line names, if not those of the view."""
 
@@ -88,6 +94,12 @@ def availability(action: Action, context: Context) -> bool | None:
     if context.view not in action.views:
         return False
     return None if why_not(action, context) else True
+
+
+def in_footer(action: Action, context: Context) -> bool | None:
+    """As `availability`; False also for what would only answer that there is nothing to do."""
+    idle = ("cluster" in action.needs and not context.cluster) or ("edits" in action.needs and not context.edits)
+    return False if idle else availability(action, context)
 
 
 def why_not(action: Action, context: Context) -> str:
@@ -117,7 +129,7 @@ _live = partial(Action, group="Live", owner="cluster")
 _replay = partial(Action, group="Live", owner="replay")
 _job = partial(Action, group="Jobs", owner="jobs")
 _rank = partial(Action, group="Jobs", owner="jobs", views=RANKS)
-_launch = partial(Action, group="Jobs", owner="launches")
+_launch = partial(Action, group="Jobs", owner="launches", needs=("cluster",))
 _keep = partial(Action, group="Keep", owner="main")
 _app = partial(Action, group="App", owner="app", views=ANYWHERE)
 
@@ -180,7 +192,7 @@ ACTIONS: tuple[Action, ...] = (
     _edit("edit_rule", "e", "edit rule", "Edit a rule; the grid follows."),
     _edit("more", "m", "more", "Swap, spread, share, rename …"),
     _text("edit_yaml", "E", "edit text", "Edit the file beside the grid.", owner="main"),
-    _text("undo", "u,ctrl+z", "undo", "Undo the last edit.", views=(*GRID, *FILES), needs=("file",)),
+    _text("undo", "u,ctrl+z", "undo", "Undo the last edit.", views=(*GRID, *FILES), needs=("file", "edits")),
     _text("redo", "U,ctrl+y", "redo", "Redo the last undone edit.", views=(*GRID, *FILES), needs=("file",)),
     _text("recover", "ctrl+r", "unsaved work", "Continue or discard unsaved work.", needs=("file",)),
     _text("save", "ctrl+s", "save", "Show the changes, then save.", priority=True),

@@ -269,7 +269,8 @@ class Dashboard(App[int]):
         if main is None:
             return Context("waiting", file="none")
         write = operations is None or not operations.refusal
-        return replace(main.context, job=self.cluster.has_jobs, write=write)
+        cluster = operations is not None or self.options.source_for is None
+        return replace(main.context, job=self.cluster.has_jobs, write=write, cluster=cluster)
 
     async def on_key(self, event: events.Key) -> None:
         """A field keeps what is typed into it. What gets here was typed while the field opened: it is meant for it."""
@@ -367,8 +368,8 @@ class Dashboard(App[int]):
         markup: bool = True,
     ) -> None:
         """As Textual has it, without backticks, each once at a time, and with notices that cannot stop everything."""
-        if any(one.message == plain(message) and not one.has_expired for one in self._notifications):
-            return
+        for same in [one for one in self._notifications if one.message == plain(message)]:
+            self._unnotify(same)
         seconds = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
         self.post_message(Notify(Notice(plain(message), title, severity, seconds, markup=markup)))
 

@@ -17,6 +17,7 @@ from textual.widgets import ContentSwitcher
 
 from placetui.grid import Drawing, Place, Run, Style, caption, clean
 from placetui.grid import plain as plain_line
+from placetui.grid.densities.rows import is_oversubscribed
 from placetui.grid.excerpt import severity_sign, severity_style
 from placetui.grid.heat_panels import HeatPanels
 from placetui.grid.inspector import environment_lines, inspect
@@ -276,7 +277,9 @@ class MainScreen(Screen[None]):
     def context(self) -> Context:
         """What the availability of actions depends on, as far as the screen knows."""
         view = "grid" if self.pane is self.grid else self.view
-        return Context(view, file=self.workspace.file_kind, footer=self._footer if view == "grid" else "")
+        edits = len(self.workspace.editor.history) > 0
+        footer = self._footer if view == "grid" else ""
+        return Context(view, file=self.workspace.file_kind, edits=edits, footer=footer)
 
     @property
     def _footer(self) -> str:
@@ -289,18 +292,21 @@ class MainScreen(Screen[None]):
             return "problem in text" if in_text else "problem"
         if self.picture.session.tried:
             return "what if"
-        if drawing is not None and drawing.density == "heat":
+        if drawing is not None and drawing.density == "heat" and live is not None:
             return "heat"
         if live is not None and self._trouble_here():
             return "trouble"
         return "problems" if self.picture.session.problems or self.picture.notices else ""
 
     def _trouble_here(self) -> str:
-        """The sign of what is wrong under the cursor; empty if nothing is."""
-        live, place = self.picture.live, self.grid.cursor
-        if live is None or place.kind != GPU:
+        """The sign of what is wrong with the selected device; empty if nothing is."""
+        live, place, signs = self.picture.live, self.selection.place or self.grid.cursor, glyphs(self._ascii)
+        if place.kind != GPU:
             return ""
-        signs = glyphs(self._ascii)
+        if live is None:
+            devices = self.picture.plan.devices_of(place.node) if place.node < len(self.picture.plan.nodes) else ()
+            here = (one for one in devices if (one.kind, one.index) == (GPU, place.index))
+            return signs.states["dead"] if any(map(is_oversubscribed, here)) else ""
         state = live.state_on(place.node, place.index)
         if state in ("dead", "restarting"):
             return signs.states[state]
@@ -538,7 +544,7 @@ class MainScreen(Screen[None]):
             return f"{number}/{len(session.problems)} {sign}", palette.rich_style(style._replace(ground=ground))
         selection = self.selection
         ranks = selection.ranks
-        sign = self._trouble_here() if self.pane is self.grid else ""
+        sign = self._trouble_here()
         if not ranks or ranks[0][0] not in drawing.marks:
             place = selection.place
             return (
@@ -549,6 +555,8 @@ class MainScreen(Screen[None]):
         component, rank = next((one for one in ranks if self.picture.is_dead(*one)), ranks[0])
         mark = drawing.marks[component]
         trouble = Style("error" if self.picture.is_dead(component, rank) else "warning", bold=True)
+        if sign and self.picture.live is None:
+            trouble = Style("error", bold=True)
         style = trouble._replace(ground=trouble.role) if sign else Style("chip", mark.hue, bold=True)  # type: ignore[arg-type]
         return f"{mark.label(rank)} {sign}".rstrip(), palette.rich_style(style)
 

@@ -88,7 +88,7 @@ class LaunchScreen(Dialog[str | None]):
             refusal.display = True
             refusal.update(Content(f"It will not be launched: {self._refusal}."))
         self.query_one(AnswerList).show(self._possible())
-        self.name_keys((*self.KEYS, ("escape", "do not launch" if self._undecided else "back")))
+        self.name_keys((*self.KEYS, ("escape", "cancel" if self._undecided else "back")))
         failed = isinstance(self.launch.outcome, Failure)
         before, self._asked = self._asked, "failed" if failed else self.launch.question
         if self._asked not in (before, "", "launch"):  # what the answer depends on comes before the steps

@@ -14,7 +14,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from placetui.tui.actions import BY_ID, Context, availability, footer, key_names
+from placetui.tui.actions import BY_ID, Context, footer, in_footer, key_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class KeyBar(Widget):
             hints = []
             for names, label in group:
                 actions = [BY_ID[name] for name in names.split("+")]
-                ready = availability(actions[0], self.context)
+                ready = in_footer(actions[0], self.context)
                 if ready is not False:
                     keys = " ".join(self._key(action.id) for action in actions)
                     hints.append(KeyHint(keys, label or actions[0].label_in(view), actions[0].id, bool(ready)))
