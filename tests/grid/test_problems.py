@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from placetui.grid import Pen, plain
 from placetui.grid.panels import problem_entries
+from placetui.grid.panels.entries import windowed
+from placetui.observe.drift import Drift
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Problem
 
@@ -24,23 +26,27 @@ FIRST = [
 ]
 
 
-def shown(make_plan: Build, room: int, chosen: Problem | None = None) -> list[str]:
-    entries = problem_entries(Pen(make_plan([4], {})), PROBLEMS, [], 25, chosen=chosen, room=room)
-    return [plain(line).rstrip() for entry in entries for line in entry.lines]
+def shown(make_plan: Build, room: int, first: int = 0) -> list[str]:
+    entries = problem_entries(Pen(make_plan([4], {})), PROBLEMS, [], 25, room=room)
+    return [plain(line).rstrip() for line, _ in windowed(entries[first:], room, "…", counted=True)]
 
 
 def test_whole_entries_are_shown_and_how_many_more_there_are(make_plan: Build) -> None:
     assert shown(make_plan, 8) == [*FIRST, "  and 2 more"]
     assert shown(make_plan, 11)[7:] == ["  and 2 more"], "no bare title"
-    assert len(shown(make_plan, 20)) == 21, "all of them; a blank line ends the last one"
+    assert len(shown(make_plan, 20)) == 20, "all of them, without a blank line at the end"
     assert "more" not in "".join(shown(make_plan, 20))
+    assert shown(make_plan, 8, 2)[0] == "✗ rule2"
 
 
 def test_a_sentence_that_is_cut_ends_in_an_ellipsis(make_plan: Build) -> None:
-    assert shown(make_plan, 5) == [*FIRST[:2], "  node is 4 but the…", "", "  and 2 more"]
+    assert shown(make_plan, 5) == [*FIRST[:2], "  node is 4 but the acto…", "", "  and 2 more"]
 
 
-def test_the_chosen_problem_is_among_those_shown(make_plan: Build) -> None:
-    assert shown(make_plan, 15, PROBLEMS[1])[7] == "▸ rule1"
-    lines = shown(make_plan, 15, PROBLEMS[2])
-    assert (lines[0], lines[7], lines[-1]) == ("✗ rule1", "▸ rule2", "  and 1 more")
+def test_many_notices_are_counted(make_plan: Build) -> None:
+    notices = [Drift("dead_rank", f"actor {rank} is dead", "actor", rank, 0, 0) for rank in range(8000)]
+    entries = problem_entries(Pen(make_plan([4], {})), PROBLEMS, notices, 25, room=9)
+    lines = windowed(entries, 9, "…", counted=True)
+    assert plain(lines[-1][0]) == "  and 8,002 more"
+    assert lines[-1][1] is entries[1], "it leads to the first of them"
+    assert len(entries) < 100

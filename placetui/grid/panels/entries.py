@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from textwrap import TextWrapper
 from typing import Any, NamedTuple
 
-from placetui.grid.look.style import TEXT, Ground, Line, LineBuilder, Run, Style
+from placetui.grid.look.style import MUTED, TEXT, Ground, Line, LineBuilder, Run, Style
 from placetui.grid.pen import Pen
+
+LEAST_LINES = 4
+"""Lines from which on a part of an entry is shown: below its title and its place there is room for text."""
 
 _JOINTS = re.compile("(?<=[_./,])")
 
@@ -19,6 +22,59 @@ class Entry(NamedTuple):
     lines: tuple[Line, ...]
     value: Any = None
     """What choosing it leads to; None: nothing."""
+
+    number: int = 1
+    """How many things it stands for."""
+
+    @property
+    def height(self) -> int:
+        """Its lines without the blank one that sets it apart from the next entry."""
+        return len(self.lines) - (self.lines[-1:] == ((),))
+
+
+def windowed(entries: Sequence[Entry], room: int, ellipsis: str, *, counted: bool) -> list[tuple[Line, Entry | None]]:
+    """The lines of as many entries as there is room for, each with its entry; the last one is cut if need be.
+
+    With `counted`, the last line says how many more there are, and leads to the first of them.
+    """
+    shown: list[tuple[Line, Entry | None]] = []
+    for place, one in enumerate(entries):
+        space = room - len(shown) - _reserved(entries, place, counted)
+        if one.height <= space:
+            shown += ((line, one) for line in one.lines)
+            continue
+        rest = entries[place:]
+        if place == 0 or space >= LEAST_LINES:
+            lines = one.lines[: max(1, space)]
+            shown += ((line, one) for line in (*lines[:-1], _continued(lines[-1], ellipsis), *one.lines[one.height :]))
+            rest = rest[1:]
+        if counted and (rest := [one for one in rest if one.value is not None]):
+            words = f"  and {sum(one.number for one in rest):,} more"
+            shown = [*shown[: room - 1], ((Run(words, MUTED),), rest[0])]
+        break
+    return shown[:room]
+
+
+def is_whole(entries: Sequence[Entry], first: int, last: int, room: int, *, counted: bool) -> bool:
+    """Whether a window that begins with the first entry shows all of the last one."""
+    lines = sum(len(one.lines) for one in entries[first:last]) + entries[last].height
+    return lines <= room - _reserved(entries, last, counted)
+
+
+def _reserved(entries: Sequence[Entry], place: int, counted: bool) -> int:
+    """Lines below an entry for the count of those after it."""
+    one = entries[place]
+    follow = counted and any(other.value is not None for other in entries[place + 1 :])
+    return 1 + len(one.lines) - one.height if follow else 0
+
+
+def _continued(line: Line, ellipsis: str) -> Line:
+    """A line that ends in an ellipsis, since what it begins goes on below the edge."""
+    if not line:
+        return line
+    *runs, last = line
+    text = last.text.rstrip()[: len(last.text) - len(ellipsis)]
+    return (*runs, last._replace(text=f"{text}{ellipsis}".ljust(len(last.text))))
 
 
 def spread(pen: Pen, left: Sequence[Run], right: Sequence[Run], width: int, ground: Ground | None = None) -> Line:

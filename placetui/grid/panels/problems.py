@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from placetui.grid.look.style import ERROR, FAINT, MUTED, OK, TEXT, WARNING, Ground, Line, Run
-from placetui.grid.panels.entries import Entry, spread, wrapped
+from placetui.grid.panels.entries import Entry, is_whole, spread, wrapped
 from placetui.grid.pen import Pen
 from placetui.grid.tables.rows import Notice
 from placetui.observe.drift import Drift
@@ -18,8 +18,7 @@ DEADLY = ("dead_rank", "missing_rank")
 MOST_LINES = 4
 """Lines of a sentence."""
 
-LEAST_LINES = 4
-"""Lines from which on a part of an entry is shown: below its title and its place there is room for text."""
+MOST_NOTICES = 50
 
 
 def problem_entries(
@@ -31,54 +30,34 @@ def problem_entries(
     chosen: Problem | None = None,
     room: int = 0,
 ) -> list[Entry]:
-    """A tinted block for each for which there is room, and how many more there are; at the end what is fine.
+    """A tinted block for each; at the end what is fine.
 
-    The chosen one is among them; choosing the line that counts the rest leads to the first that is not.
-    Notices have shorter sentences if not all of them fit: the list of drift has these as a whole.
+    Sentences of notices are shorter if not all fit into the room: the list of drift has them as a whole.
     """
     found = [*problems, *sorted(notices, key=lambda one: one.kind not in DEADLY)]
-    choices = range(MOST_LINES, 0, -1)
-    for lines in choices:
-        if sum(len(_block(pen, one, width, lines)) + 1 for one in found[:room]) <= room + 1:
+    shown = found[: len(problems) + MOST_NOTICES]
+
+    def listed(shown: Sequence[Problem | Notice], most: int) -> list[Entry]:
+        return [Entry((*_block(pen, one, width, most, chosen=one == chosen), ()), one) for one in shown]
+
+    lines, best = MOST_LINES, -1
+    for most in range(MOST_LINES, 0, -1):
+        entries = listed(shown[:room], most)
+        whole = sum(is_whole(entries, 0, place, room, counted=True) for place in range(len(entries)))
+        if whole > best:
+            lines, best = most, whole
+        if whole == len(entries):
             break
-    else:  # as many as possible, with as much of each as is possible then
-        lines = max(choices, key=lambda lines: len(_from(pen, found, 0, width, lines, chosen, room)))
-    place = found.index(chosen) if chosen in found else 0
-    first = max(0, place - room)
-    entries = _from(pen, found, first, width, lines, chosen, room)
-    while first + len(entries) <= place < len(found):
-        first += 1
-        entries = _from(pen, found, first, width, lines, chosen, room)
-    if more := len(found) - len(entries):
-        beyond = found[(first + len(entries)) % len(found)]
-        entries.append(Entry(((Run(f"  and {more} more", MUTED),),), beyond))
-    if not problems and sum(len(one.lines) for one in entries) < room:
+    entries = listed(shown, lines)
+    if rest := found[len(shown) :]:
+        entries.append(Entry(((Run(f"  and {len(rest)} more", MUTED),),), rest[0], len(rest)))
+    if not problems:
         entries.append(Entry((pen.fitted([Run(f"{pen.glyphs.done} ", OK), Run("the file is fine", FAINT)], width),)))
     return entries
 
 
-def _from(
-    pen: Pen, found: Sequence[Problem | Notice], first: int, width: int, most: int, chosen: Problem | None, room: int
-) -> list[Entry]:
-    """Those from one on for which there is room beside a line that counts the rest; the last one is cut if need be."""
-    entries: list[Entry] = []
-    left = room
-    for one in found[first:]:
-        space = left if len(entries) == len(found) - 1 else left - 2  # of a blank line and the count
-        lines = _block(pen, one, width, most, chosen=one == chosen)
-        if len(lines) > space:
-            if entries and space < LEAST_LINES:
-                break
-            lines = _block(pen, one, width, most, chosen=one == chosen, room=max(1, space))
-        entries.append(Entry((*lines, ()), one))
-        left -= len(lines) + 1
-    return entries
-
-
-def _block(
-    pen: Pen, one: Problem | Notice, width: int, most: int, *, chosen: bool = False, room: int | None = None
-) -> list[Line]:
-    """A title and sentences of at most so many lines; in all no more than there is room for."""
+def _block(pen: Pen, one: Problem | Notice, width: int, most: int, *, chosen: bool) -> list[Line]:
+    """A title, and sentences of at most so many lines."""
     if isinstance(one, Problem):
         sign, title, sentences, error = _of_problem(pen, one, width)
         most = MOST_LINES
@@ -94,9 +73,8 @@ def _block(
         for start, part in zip(signs, titles, strict=True)
     ]
     for sentence in filter(None, sentences):
-        left = most if room is None else min(most, room - len(lines))
-        lines += wrapped(pen, sentence, width, TEXT, ground, most=left) if left > 0 else []
-    return lines[:room]
+        lines += wrapped(pen, sentence, width, TEXT, ground, most=most)
+    return lines
 
 
 def _of_problem(pen: Pen, problem: Problem, width: int) -> tuple[str, str, list[str], bool]:

@@ -23,6 +23,7 @@ from textual.widget import Widget
 from placetui.grid import Line, Pen
 from placetui.grid.look.glyphs import glyphs
 from placetui.grid.panels import Entry
+from placetui.grid.panels.entries import is_whole, windowed
 from placetui.placement.plan import Plan
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.content import changed_columns, text_of_lines
@@ -57,15 +58,6 @@ def name_border(widget: Widget, title: Content, subtitle: Content | str = "") ->
 def _same(before: Content | None, after: Content) -> bool:
     """Whether two texts read and look the same; of contents, Textual compares the text alone."""
     return before is not None and (before.plain, before.spans) == (after.plain, after.spans)
-
-
-def _continued(line: Line, ascii: bool) -> Line:
-    """A line with an ellipsis at its end, if that is blank: what it begins goes on below the edge."""
-    sign = glyphs(ascii).ellipsis
-    if not line or not line[-1].text.endswith(" " * (len(sign) + 1)):
-        return line
-    *runs, last = line
-    return (*runs, last._replace(text=last.text[: -len(sign)] + sign))
 
 
 class StyledLines(Widget):
@@ -192,32 +184,45 @@ class ListPanel(PlanPanel, can_focus=True):
         def control(self) -> ListPanel:
             return self.panel
 
+    counts_rest: ClassVar[bool] = False
+    """Whether the last line says how many entries are below the edge."""
+
     _entries: Sequence[Entry] = ()
     _cursor = 0
     _first = 0
     """The first entry in view."""
 
-    def fill(self, entries: Sequence[Entry], palette: GridPalette) -> None:
-        self._entries = entries
-        self._cursor = max(0, min(self._cursor, len(entries) - 1))
-        self._first = min(self._first, self._cursor)
-        self._lay_out(palette)
+    _rows: Sequence[tuple[Line, Entry | None]] = ()
+    """Every line in view, and its entry."""
 
-    def _lay_out(self, palette: GridPalette) -> None:
-        shown = [line for entry in self._entries[self._first :] for line in entry.lines]
-        room = max(1, self.room)
-        if not self.styles.auto_dimensions and len(shown) > room:
-            goes_on = bool(shown[room])  # no blank line, which ends an entry
-            shown = [*shown[: room - 1], _continued(shown[room - 1], self._ascii) if goes_on else shown[room - 1]]
-        self.show(shown, palette)
+    def fill(self, entries: Sequence[Entry], palette: GridPalette) -> None:
+        """Show other entries; the cursor stays on its own, wherever that is now."""
+        at = self._entries[self._cursor].value if self._entries else None
+        same = (place for place, one in enumerate(entries) if at is not None and one.value == at)
+        self._entries, self._cursor = entries, next(same, max(0, min(self._cursor, len(entries) - 1)))
+        self._show_entries(palette)
+
+    def _show_entries(self, palette: GridPalette) -> None:
+        """Draw from the first entry in view, which is the earliest from which the one at the cursor is whole."""
+        entries, last = self._entries, len(self._entries) - 1
+        if self.styles.auto_dimensions:
+            self._rows = [(line, one) for one in entries for line in one.lines]
+        else:
+            room = max(1, self.room)
+            self._first = min(self._first, self._cursor)
+            while self._first and is_whole(entries, self._first - 1, last, room, counted=False):
+                self._first -= 1
+            while self._first < self._cursor and not is_whole(
+                entries, self._first, self._cursor, room, counted=self.counts_rest
+            ):
+                self._first += 1
+            self._rows = windowed(entries[self._first :], room, glyphs(self._ascii).ellipsis, counted=self.counts_rest)
+        self.show([line for line, _ in self._rows], palette)
 
     def entry_at(self, y: int) -> Entry | None:
         """The entry on a line of the panel."""
-        for entry in self._entries[self._first :]:
-            if y < len(entry.lines):
-                return entry if entry.value is not None else None
-            y -= len(entry.lines)
-        return None
+        entry = self._rows[y][1] if y < len(self._rows) else None
+        return entry if entry is not None and entry.value is not None else None
 
     def line_style(self, y: int) -> RichStyle:
         """The entry under the cursor is highlighted while the panel has the focus."""
@@ -227,15 +232,9 @@ class ListPanel(PlanPanel, can_focus=True):
 
     def action_move(self, steps: int) -> None:
         self._cursor = max(0, min(self._cursor + steps, len(self._entries) - 1))
-        self._first = min(self._first, self._cursor)
-        while self._first < self._cursor and self._height(self._first, self._cursor + 1) > max(1, self.room):
-            self._first += 1
         if self._palette is not None:
-            self._lay_out(self._palette)
+            self._show_entries(self._palette)
             self.refresh()
-
-    def _height(self, first: int, last: int) -> int:
-        return sum(len(entry.lines) for entry in self._entries[first:last])
 
     def action_choose(self) -> None:
         if self._entries and (value := self._entries[self._cursor].value) is not None:
@@ -245,7 +244,7 @@ class ListPanel(PlanPanel, can_focus=True):
         offset = event.get_content_offset(self)
         entry = None if offset is None else self.entry_at(offset.y)
         if entry is not None:
-            self._cursor = list(self._entries).index(entry)
+            self.action_move(list(self._entries).index(entry) - self._cursor)
             self.post_message(self.Chosen(self, entry.value))
 
     def on_focus(self) -> None:

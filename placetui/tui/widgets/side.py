@@ -81,6 +81,8 @@ class ComponentsPanel(SidePanel):
 class ProblemsPanel(SidePanel):
     """Problems; during a launch, the ranks it waits for."""
 
+    counts_rest = True
+
     launch: reactive[Launch | None] = reactive(None, repaint=False, init=False, always_update=True)
 
     chosen: reactive[Problem | None] = reactive(None, repaint=False, init=False)
