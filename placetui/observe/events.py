@@ -122,7 +122,7 @@ class EventLog:
         self._drift = {_DRIFT_KEY(one): one for one in drift}
 
     def _jobs(self, before: Observation, after: Observation) -> Iterator[Event]:
-        then, now = _running_jobs(before), _running_jobs(after)
+        then, now = running_jobs(before), running_jobs(after)
         for job in sorted(now - then):
             yield Event(after.time, "job_started", message=f"{job or 'the job'} started")
         for job in sorted(then - now):
@@ -167,7 +167,7 @@ class EventLog:
         return None
 
 
-def _running_jobs(observation: Observation) -> set[str]:
+def running_jobs(observation: Observation) -> set[str]:
     """The job that is followed while it has ranks, those that frameworks recognise, and those that hold a placement
     group of ours.
     """

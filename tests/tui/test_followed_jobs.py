@@ -8,15 +8,19 @@ from __future__ import annotations
 import json
 import time
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from placetui.frameworks.cluster_facts import ClusterFacts, RayJobSeen
+from placetui.frameworks.planner import resolve
 from placetui.observe.following import PlanOutline
 from placetui.observe.model import Source
-from placetui.runtime.gcs.model import RayActor, RayNode
+from placetui.placement.topology import Node
+from placetui.runtime.gcs.model import RayActor, RayGroup, RayNode
 from placetui.runtime.jobs import records
 from placetui.runtime.jobs.records import Record
 from placetui.runtime.watch.observer import RayObserver
+from placetui.tui.app import Dashboard
 from placetui.tui.dialogs.jobs import JobsScreen
 from tests.runtime.fake_head import FakeHead
 from tests.runtime.test_recorded_jobs import RLINF, rlinf_scene, row
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from placetui.placement.plan import Plan
-    from tests.tui.conftest import Desk, Seat
+    from tests.tui.conftest import Desk, Seat, World
 
 
 class RecordedHead(FakeHead):
@@ -49,10 +53,11 @@ class Cluster(SpokenFor):
 
     name: Source = "ray"
 
-    def __init__(self, head: FakeHead, plan: Plan, job: str) -> None:
+    def __init__(self, head: FakeHead, plan: Plan | None, job: str) -> None:
         super().__init__()
-        outline = PlanOutline.of(plan).to_dict()
-        options = {"mode": plan.mode, "nodes": len(plan.nodes), "plan": outline, "job": job, "sample": False}
+        options: dict[str, Any] = {"job": job, "sample": False}
+        if plan is not None:
+            options |= {"mode": plan.mode, "nodes": len(plan.nodes), "plan": PlanOutline.of(plan).to_dict()}
         self._observer = RayObserver(options)
         self._observer._reader.head = head
 
@@ -159,3 +164,67 @@ async def test_who_is_on_a_gpu_and_its_log_whether_followed_or_not(desk: Desk) -
         await seat.until(lambda: operations.asked("logs"))
         body = operations.of("logs").body
         assert (body["job"], body["component"], body["rank"]) == ("01000000", "ActorGroup", 0)
+
+
+async def test_without_a_file_the_only_job_is_followed_and_its_dead_rank_stays(desk: Desk, world: World) -> None:
+    ranks = [
+        RayActor(f"{n:02}", f"conf/actor:{n}", namespace="placetui", job="01", node="n", pid=n + 1, slots={n: 0.5})
+        for n in range(4)
+    ]
+    head = FakeHead(*ranks)
+    head.standing = [RayGroup("01", "conf", "placetui", "CREATED")]
+    config = json.dumps({"cluster": {"num_nodes": 1, "component_placement": {"actor": "0-3"}}})
+    file = desk.write(config, "conf.yaml")
+    plan = resolve(json.loads(config), [Node(8)])
+    record = Record("conf", str(file), 1.0, groups={"actor": 4}, ray_job="01", owner="ann@desk")
+    records.create(head, record)
+    records.set_ready(head, record)
+    clusters: list[Cluster] = []
+
+    def look(plan: Plan | None, address: str = "", job: str = "") -> Cluster:
+        clusters.append(Cluster(head, plan, job))
+        return clusters[-1]
+
+    operations = PretendedOperations()
+    job = {"name": "conf", "framework": "placetui", "state": "running", "file": str(file), "groups": {}}
+    nodes = [{"rank": 0, "node_id": "n", "ip": "10.0.0.1", "host": "gpu-0", "gpus": 8}]
+    operations.replies["job"] = {"job": job, "plan": plan.to_dict(), "nodes": nodes, "ranks": []}
+    options = desk.options(cluster=look, operations=operations, picture=lambda: look(None))
+    app = Dashboard(None, options)
+    app.animation_level = "none"
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        seat = world.seat(app, pilot)
+        await seat.until(lambda: clusters and clusters[0].subscriber is not None)
+        clusters[0].look()
+        await seat.until(lambda: len(clusters) == 2 and clusters[1].subscriber is not None, "the job is followed")
+        clusters[1].look()
+        await seat.sees("job conf", "conf.yaml")
+        assert not seat.session.pictured
+        assert operations.of("job").body["job"] == "conf"
+        assert seat.observation is not None
+        assert {state.state for state in seat.observation.ranks["actor"]} == {"alive"}
+        head.living, head.dead = [one for one in ranks if one is not ranks[2]], [replace(ranks[2], state="DEAD")]
+        clusters[1].look()
+        await seat.sees("A2✗", "actor 2")
+        assert [one.kind for one in seat.main.picture.notices] == ["dead_rank"]
+        assert [one.rank for one in seat.session.plan.components["actor"].placements] == [0, 1, 2, 3]
+
+
+async def test_without_a_file_none_of_several_jobs_is_followed(desk: Desk, world: World) -> None:
+    ranks = [
+        RayActor(f"{job}{n}", f"{job}/actor:{n}", namespace="placetui", job=job, node="n", pid=n + 1, slots={n: 0.5})
+        for job in ("one", "two")
+        for n in range(4)
+    ]
+    head, operations = FakeHead(*ranks), PretendedOperations()
+    head.standing = [RayGroup(job, job, "placetui", "CREATED") for job in ("one", "two")]
+    source = Cluster(head, None, "")
+    app = Dashboard(None, desk.options(operations=operations, picture=lambda: source))
+    app.animation_level = "none"
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        seat = world.seat(app, pilot)
+        await seat.until(lambda: source.subscriber is not None)
+        source.look()
+        await seat.until(lambda: app.main is not None and app.main.grid.drawing is not None, "the grid")
+        await seat.sees("actor-one", "actor-two")
+        assert not operations.asked("job")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from placetui.document.running import with_names
 from placetui.frameworks.registry import framework_of
 from placetui.grid import clean
+from placetui.observe.events import running_jobs
 from placetui.observe.model import Observation
 from placetui.observe.operations import AUTO, LOCAL, Failure
 from placetui.observe.picture import OccupancyWatch
@@ -18,7 +19,6 @@ from placetui.placement.plan import Plan
 from placetui.placement.wording import count, plain
 from placetui.tui.actions import READ_ONLY
 from placetui.tui.background import Timers, in_thread, start_thread
-from placetui.tui.cluster.jobs import session_of
 from placetui.tui.cluster.launching import LaunchController
 from placetui.tui.cluster.operations import JobOperations
 from placetui.tui.cluster.replaying import ReplayControls, as_replay
@@ -61,6 +61,9 @@ class ClusterController:
 
         self._occupancy = OccupancyWatch()
         self._followed = 0.0
+        self.looked_up = ""
+        """The only running job, whose plan has been requested."""
+
         self.after = Timers(app).after
         self.launches = LaunchController(self)
         self.jobs = JobOperations(self)
@@ -150,6 +153,7 @@ class ClusterController:
             self.notify(note)  # the top line may have no room for it
         if not self.show_seen():
             self._first_sight(observation)
+        self._follow_only_job(observation)
         if observation.source == "ray" and self.app.workspace is not None:
             self.app.workspace.use_nodes(nodes_of(observation))
 
@@ -161,23 +165,26 @@ class ClusterController:
             session = Session.of_observation(observation, self.options.plan_request.letters)
             self._connected = session.plan
             self.app.show(session)
-            running = [job.name for job in observation.jobs if job.runs]
-            if len(running) == 1 and self.options.operations is not None:
-                self._read_configuration(running[0])
+            self.app.call_after_refresh(self.show_seen)  # what there is to see is a part of it from the start
 
-    @flow
-    async def _read_configuration(self, job: str) -> None:
-        """Show the plan of the one job that runs, if its command line names a file that can be read here."""
-        outcome = await self.request("job", job=job)
-        if isinstance(outcome, Failure) or not outcome.get("configuration"):
+    def _follow_only_job(self, observation: Observation) -> None:
+        """Where the cluster is shown as it is, show the plan of the only running job instead."""
+        if self.options.operations is None or not self.shows_cluster:
             return
-        workspace = self.app.workspace
-        if workspace is not None and workspace.session.pictured and not workspace.editor.dirty:
-            session = await in_thread(
-                lambda: session_of(job, outcome, self.options.plan_request.letters), "read configuration"
-            )
-            self.job = job
-            self.app.show(session)
+        jobs = running_jobs(observation)
+        job = jobs.pop() if len(jobs) == 1 else ""
+        looked_up, self.looked_up = self.looked_up, job
+        if job and job != looked_up:
+            self.jobs.follow_only(job)
+
+    @property
+    def shows_cluster(self) -> bool:
+        """Whether the user looks at the cluster as it is, and has begun nothing there."""
+        main = self.app.main
+        if main is None or self.app.screen is not main or self.job or self.launches.under_way:
+            return False
+        workspace = main.workspace
+        return workspace.session.pictured and not (workspace.editor.dirty or workspace.drafting)
 
     def show_seen(self) -> bool:
         """Show what was seen, with the ranks of a launch until the cluster shows them itself."""
@@ -383,7 +390,8 @@ class _Subscriber:
         self._source = source
 
     def updated(self, observation: Observation) -> None:
-        if (main := self._app.main) is not None:
+        main = self._app.main
+        if main is not None:
             main.feed.prepare(main.workspace.session, observation)
         self._app.post_message(self._app.Observed(observation, self._source))
 

@@ -16,7 +16,9 @@ from placetui.tui.cluster.requests import Outcome, failure_words, flow
 from placetui.tui.selection import NOTHING
 
 if TYPE_CHECKING:
+    from placetui.observe.model import Observation
     from placetui.tui.cluster.controller import ClusterController
+    from placetui.tui.session import Session
 
 LINES = 500
 """Lines of a log that are fetched at first."""
@@ -94,12 +96,38 @@ class JobOperations:
             self.cluster.connect()
             self.cluster.notify(f"following job {job}")
             return
-        seen, letters = self.cluster.seen, self.app.options.plan_request.letters
+        session = await self._session_of(job, outcome, self.cluster.seen)
+        if session is not None:
+            self._show(job, session)
+
+    @flow
+    async def follow_only(self, job: str) -> None:
+        """Show the plan of the only running job in place of the cluster as it is, if there is one.
+
+        It is the recorded plan, or that of the file that the job's command line names.
+        """
+        outcome = await self.cluster.request("job", job=job)
+        if isinstance(outcome, Failure) or not (outcome.get("configuration") or outcome.get("plan")):
+            return
+        session = await self._session_of(job, outcome)
+        if session is None:
+            return
+        if self.cluster.shows_cluster:
+            self._show(job, session)
+        else:
+            self.cluster.looked_up = ""  # again, when the user is back
+
+    async def _session_of(
+        self, job: str, outcome: Mapping[str, Any], seen: Observation | None = None
+    ) -> Session | None:
+        letters = self.app.options.plan_request.letters
         try:
-            session = await in_thread(lambda: session_of(job, outcome, letters, seen), "attach")
+            return await in_thread(lambda: session_of(job, outcome, letters, seen), "attach")
         except ValueError as problem:
             self.cluster.notify(str(problem), severity="error")
-            return
+            return None
+
+    def _show(self, job: str, session: Session) -> None:
         self.cluster.job = job
         if self.app.session is not None and same_places(self.app.session, session):
             self.cluster.connect()
