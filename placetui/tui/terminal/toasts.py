@@ -30,8 +30,8 @@ class Notice(Notification):
 def repaint_when_gone(screen: Screen[Any]) -> None:
     """Paint a screen again when a notice on it is gone.
 
-    Whoever asks Textual where a widget is may have it lay out the screen before it notes what the notice uncovers; the
-    words of the notice then stay on the terminal.
+    To ask Textual where a widget is can lay out the screen before Textual notes what the notice uncovers; the words of
+    the notice then stay on the terminal.
     """
     shown = 0
 
