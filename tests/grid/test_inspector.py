@@ -215,6 +215,53 @@ def test_compact_is_four_lines_at_most(two_nodes: Plan) -> None:
     assert [line for line, _ in found.targets] == [1, 2, 3]
 
 
+def test_a_dead_rank_is_announced_once(two_nodes: Plan) -> None:
+    observation, history = watched()
+    notices = ["rollout 1 is dead: killed by signal 9", "memory 100% is above 98%"]
+    look = partial(
+        inspect, two_nodes, Place(0, GPU, 2), locate=locate, width=80, observation=observation, history=history
+    )
+    only = shown(look(compact=True, heading=False, notices=notices[:1]))
+    assert only.count("dead") == only.count("signal 9") == 1
+    assert "A  actor 2" in only
+    both = shown(look(compact=True, heading=False, notices=notices))
+    assert both.startswith("! memory 100% is above 98%")
+    assert both.count("signal 9") == 1
+
+
+def test_of_more_ranks_than_fit_the_dead_ones_are_shown(make_plan: Build) -> None:
+    plan = make_plan([1], {name: ("0", 1000, [(0, [0])]) for name in "abcde"})
+    ranks = {name: (RankState(name, 0, "dead" if name == "e" else "alive", "killed"),) for name in "abcde"}
+    observation = Observation(0.0, "ray", (NodeSample(0, "node0", devices=(DeviceSample(0),)),), ranks)
+    found = inspect(
+        plan, Place(0, GPU, 0), locate=locate, width=80, observation=observation, compact=True, heading=False
+    )
+    assert [plain(line).split()[1] for line in found.lines] == ["e", "a", "b", "2"]
+
+
+def test_a_rank_that_the_plan_has_elsewhere_is_a_row_like_the_others(two_nodes: Plan) -> None:
+    there = (
+        ProcessSample(10, 48 * GIB, "actor", 2, "job", "job/actor:2", "rank"),
+        ProcessSample(9, 3 * GIB, "rollout", 0, "job", "job/rollout:0", "rank"),
+    )
+    node = NodeSample(0, "node0", devices=(DeviceSample(2, memory_total=80 * GIB, processes=there),))
+    observation = Observation(0.0, "ray", (node,), job="job")
+    found = inspect(two_nodes, Place(0, GPU, 2), locate=locate, width=88, observation=observation)
+    lines = shown(found).splitlines()
+    assert any(re.match(r" R  rollout 0 +≠ not planned +╸─+ +3\.0G  9", line) for line in lines)
+    assert any(re.search(r"A  actor 2 .* 6$", line) for line in lines), "the others keep their line numbers"
+
+
+@pytest.mark.parametrize("width", [30, 50, 60, 62, 67, 75, 100])
+def test_two_meters_are_never_on_lines_that_touch(two_nodes: Plan, width: int) -> None:
+    observation, _ = watched()
+    lines = shown(
+        inspect(two_nodes, Place(0, GPU, 2), locate=locate, width=width, observation=observation)
+    ).splitlines()
+    assert "load" in "".join(lines)
+    assert sum("█" in line for line in lines) <= 1
+
+
 def test_who_is_on_a_gpu_stands_in_a_table(two_nodes: Plan) -> None:
     observation, history = watched()
     found = inspect(
@@ -255,8 +302,8 @@ def test_a_plan_says_why_each_rank_is_there_and_where_the_next_one_is(two_nodes:
     look = partial(inspect, two_nodes, Place(0, GPU, 7), locate=locate, width=90, heading=False)
     lines = shown(look(rows=9)).splitlines()
     assert lines[-2:] == [
-        "A  next  rank 8 is on node1/gpu0",
-        "R  next  rank 4 is on node1/gpu0-1",
+        " A  next  rank 8 is on node1/gpu0",
+        " R  next  rank 4 is on node1/gpu0-1",
     ]
     assert lines[-3] == ""
     # The table comes first.
@@ -267,7 +314,16 @@ def test_a_plan_says_why_each_rank_is_there_and_where_the_next_one_is(two_nodes:
 def test_a_rule_says_how_it_is_spread() -> None:
     plan = placetui.load(str(folder("sample_configs") / "hybrid.yaml"))
     found = inspect(plan, Place(0, GPU, 5), locate=locate, width=90, rows=9, heading=False)
-    assert "R  why   processes 0-3 over devices 4-7, one on each · rank 2 is on node0/gpu6" in shown(found)
+    assert " R  why   processes 0-3 over devices 4-7, one on each\n R  next  rank 2 is on node0/gpu6\n" in shown(found)
+
+
+def test_what_does_not_fit_of_a_reason_is_left_out() -> None:
+    plan = placetui.load(str(folder("sample_configs") / "slime-multinode-engine.yaml"))
+    look = partial(inspect, plan, Place(0, GPU, 0), locate=locate, width=76, heading=False, compact=True)
+    assert shown(look()).splitlines()[2:] == [
+        "    why   2 nodes x 8 GPUs = 16 training ranks, one on each GPU from slot 0",
+        "    next  rank 1 is on node0/gpu1",
+    ]
 
 
 @pytest.mark.parametrize("rows", range(1, 12))
@@ -377,12 +433,15 @@ def test_a_long_rule_is_cut_before_other_columns_go(two_nodes: Plan) -> None:
         assert "visible" in lines
 
 
-def test_a_graph_is_as_wide_as_its_half_and_says_how_long_ago_it_begins(two_nodes: Plan) -> None:
+def test_a_graph_is_as_wide_as_its_half_and_shows_all_that_is_known(two_nodes: Plan) -> None:
     history, sample = DeviceHistory(), DeviceSample(2, memory_used=3 * GIB, memory_total=4 * GIB, utilization=50)
     observation = Observation(0.0, "ray", (NodeSample(0, "node0", devices=(DeviceSample(0), DeviceSample(1), sample)),))
     look = partial(inspect, two_nodes, Place(0, GPU, 2), locate=locate, observation=observation, history=history)
     assert "1 min ago" in shown(look(width=90, rows=30))
-    assert "49 s ago" in shown(look(width=115, rows=30))
+    assert re.search(r"\n +1 min ago {37}now", shown(look(width=115, rows=30)))
+    long = partial(look, history=DeviceHistory(300), width=115)
+    long.keywords["history"].record(observation, [0])
+    assert "98 s ago" in shown(long(rows=30))
 
 
 def test_a_gpu_that_was_never_measured_has_no_graph(two_nodes: Plan) -> None:

@@ -85,7 +85,7 @@ def test_the_minute_and_the_hour_have_a_curve_each() -> None:
         for history in (minute, hour):
             history.record(later, [0])
     text = "\n".join(lines(seen(), history=minute, hour=hour))
-    assert text.count(" s ago") == text.count(" min ago") == 2
+    assert text.count(" min ago") == text.count(" h ago") == 2
 
 
 def test_a_node_says_how_its_cpu_and_ram_are() -> None:

@@ -134,6 +134,11 @@ class Bank:
 
         self.processes = processes_on([cell.device for cell in cells], self.pen)
         self.processes += departed(cells[0].device.node, self.pen)
+        alone = [one for one in self.processes if one.share and len(one.devices) == 1]
+        labels = (self.pen.width(self.pen.label(one.component, one.rank)) for one in alone)
+        self._shares = max(labels, default=0) + len(" .80") <= self.inner
+        """Whether ranks that have a GPU of this node each have their share beside them: all of them, or none."""
+
         self.slots = layout.slots(shape_of(self.processes, self.pen))
         self.joined = self._joined()
         """By the first and last of GPUs that are one tile, the process that they belong to."""
@@ -494,7 +499,8 @@ class Bank:
             return long if len(long) < room else sign, style
         if move := self._move(process):
             return move, NAME
-        share = "" if process.share is None or self.layout.cell < 8 else share_figure(process.share)
+        shown = self.layout.cell >= 8 and (self._shares or len(process.devices) > 1)
+        share = share_figure(process.share) if process.share is not None and shown else ""
         if not self.layout.size.border or self.overlay is None:
             return share, MUTED
         if state == "dead":

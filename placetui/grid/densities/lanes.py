@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from placetui.grid.densities.base import Place
@@ -57,16 +58,33 @@ def in_one_line(pen: Pen, node: Node, start: int, end: int, overlay: Overlay | N
 
 
 def in_slots(pen: Pen, node: Node, start: int, end: int, slots: int, overlay: Overlay | None = None) -> list[LaneEntry]:
-    """The entries in columns of `SLOT`, so many in a line."""
-    items = list(_items(pen, node, overlay))
+    """The entries in columns of `SLOT`, so many in a line; long ones take room of their neighbours if all then fit."""
+    items = list(_items(pen, node, overlay, end - start))
     on_node = sum(place is not None and place.kind == NODE for place, _, _ in items)
     before = next((n for n, (place, _, _) in enumerate(items) if place is not None and place.kind == NODE), len(items))
     cells = slots_of(before, on_node, len(items) - before - on_node, slots)
-    width = min(SLOT - 2, end - start)
-    return [
-        LaneEntry(place, runs, at // slots, start + at % slots * SLOT, width)
-        for at, (place, runs, _) in zip(cells, items, strict=True)
-    ]
+    found: list[LaneEntry] = []
+    for number, cells_of in groupby(zip(cells, items, strict=True), lambda one: one[0] // slots):
+        line = list(cells_of)
+        places = [start + at % slots * SLOT for at, _ in line]
+        widths = [pen.width(runs) for _, (_, runs, _) in line]
+        places = _apart(places, widths, start, end)
+        for x, following, (_, (place, runs, _)) in zip(places, [*places[1:], end + 2], line, strict=True):
+            width = max(min(SLOT - 2, end - start), pen.width(runs))
+            found.append(LaneEntry(place, runs, number, x, min(width, following - 2 - x)))
+    return found
+
+
+def _apart(places: list[int], widths: Sequence[int], start: int, end: int) -> list[int]:
+    """Places with two columns between entries, as near as can be to where they were; unchanged if not all fit."""
+    moved = places[:1]
+    for place, width in zip(places[1:], widths, strict=False):
+        moved.append(max(place, moved[-1] + width + 2))
+    limit = end
+    for at in reversed(range(len(moved))):
+        moved[at] = min(moved[at], limit - widths[at])
+        limit = moved[at] - 2
+    return moved if moved[0] >= start else places
 
 
 def slots_of(before: int, on_node: int, after: int, slots: int) -> list[int]:
@@ -87,7 +105,9 @@ def write(pen: Pen, lines: Sequence[LineBuilder], entries: Sequence[LaneEntry]) 
         pen.write(lines[entry.line], entry.runs, entry.width)
 
 
-def _items(pen: Pen, node: Node, overlay: Overlay | None) -> Iterator[tuple[Place | None, tuple[Run, ...], bool]]:
+def _items(
+    pen: Pen, node: Node, overlay: Overlay | None, widest: int = WIDEST_ENTRY
+) -> Iterator[tuple[Place | None, tuple[Run, ...], bool]]:
     """Device and runs of each, and whether it begins a kind: `franka E0`, `E1`, `on node W 0–9 ×10`, `▫ router`."""
     kind = GPU
     for device in pen.plan.devices_of(node.rank):
@@ -105,7 +125,7 @@ def _items(pen: Pen, node: Node, overlay: Overlay | None) -> Iterator[tuple[Plac
         else:
             yield place, (*label, *(run for runs in crowds for run in runs)), is_first
     for service in pen.services.get(node.rank, ()):
-        yield None, (Run(pen.cut(service, WIDEST_ENTRY), MUTED),), True
+        yield None, (Run(pen.cut(service, widest), MUTED),), True
 
 
 def _crowds(pen: Pen, device: Device, overlay: Overlay | None) -> Iterator[tuple[Run, ...]]:

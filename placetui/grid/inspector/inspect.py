@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from placetui.grid.densities import Place
 from placetui.grid.densities.rows import is_oversubscribed
 from placetui.grid.inspector.flow import Flow
-from placetui.grid.inspector.occupants import MOST, Describer, Locate, groups_of
+from placetui.grid.inspector.occupants import MOST, Describer, Locate, OccupantGroup, groups_of
 from placetui.grid.inspector.readings import (
     claim_lines,
     gpu_lines,
@@ -134,7 +135,7 @@ class _Inspector:
         """What is wrong, how it is doing, who is on it."""
         title = self._title(with_source=True)
         found = Inspection(title=title[0], lines=title if heading else [])
-        table = resident_table(self.describer, self.groups[:MOST], self.sample)
+        table = resident_table(self.describer, self.groups, self.sample)
         shown = list(self.notices[:FEW_NOTICES])
         taken = len(table) + FEW_READINGS
         while rows and len(shown) > 1 and sum(len(self._notice(one)) for one in shown) > rows - taken:
@@ -160,12 +161,11 @@ class _Inspector:
 
     def _why(self, room: int) -> list[Line]:
         """Why the ranks are here, of as many as there is room for."""
-        lines: list[Line] = []
-        for group in self.groups[:MOST]:
-            said = self.describer.why(group, lettered=len(self.groups) > 1)
-            if lines and len(lines) + len(said) > room:
-                break
-            lines += said
+        why = partial(self.describer.why, lettered=len(self.groups) > 1)
+        groups = self.groups[:MOST]
+        lines = [line for group in groups for line in why(group, whole=True)]
+        if len(lines) > room:
+            lines = [line for group in groups for line in why(group, whole=False)]
         return [(), *lines] if lines and len(lines) < room else lines[: max(0, room)]
 
     def details(self, heading: bool, histories: Sequence[DeviceHistory]) -> Inspection:
@@ -182,7 +182,7 @@ class _Inspector:
         else:
             found.lines.extend(self._live())
         groups = self.groups[:MOST]
-        found.add_apart(resident_table(self.describer, groups, sample))
+        found.add_apart(resident_table(self.describer, self.groups, sample))
         fields = [dict(self.describer.fields(group)) for group in groups]
         names = dict.fromkeys(name for one in fields for name in one)
         rows = {name: [one.get(name, "") for one in fields] for name in names}
@@ -211,20 +211,34 @@ class _Inspector:
             pieces.extend(short_memory(flow, self.observation, self.sample))
         title = flow.cut(pieces)
         found = Inspection([title] if heading else [], title=title)
-        if self.notices:
-            more = f" (and {len(self.notices) - 1} more)" if len(self.notices) > 1 else ""
-            found.lines.append(self._on_ground(flow.cut([flow.text(f"! {self.notices[0]}{more}", WARNING)])))
-        room = COMPACT - len(found.lines) - (len(groups) > COMPACT - len(found.lines))
+        # A dead rank says so in its own row.
+        dead = [one for one in groups if self._is_dead(one)]
+        told = tuple(f"{one.component.name} {one.ranks[0]} is dead" for one in dead)
+        notices = [one for one in self.notices if not one.startswith(told)]
+        if notices:
+            more = f" (and {len(notices) - 1} more)" if len(notices) > 1 else ""
+            found.lines.append(self._on_ground(flow.cut([flow.text(f"! {notices[0]}{more}", WARNING)])))
+        room = COMPACT - len(found.lines)
+        if len(groups) > room:
+            room -= 1
+            groups = [*dead, *(one for one in groups if one not in dead)]
+        table = resident_table(self.describer, groups[:room], self.sample, header=False, others=False, rows=room)
         graphs: list[Line] = []
-        if history is not None and self.sample is not None and len(groups) < room:
+        if history is not None and self.sample is not None and len(table) < room:
             graphs = short_graphs(flow, history, self.node.rank, self.sample)
-        room -= len(graphs)
-        titled = not heading and len(groups) < room
-        found.add(resident_table(self.describer, groups[:room], self.sample, header=titled, others=False)[:room])
+        if not heading and len(table) < room - len(graphs):
+            table = resident_table(self.describer, groups, self.sample, others=False, rows=room - len(graphs))
+        found.add(table)
         if len(groups) > room:
             found.lines.append(flow.cut([flow.text(f"and {len(groups) - room} more", MUTED)]))
         found.lines.extend(graphs if self.observation else self._why(COMPACT - len(found.lines)))
         return found
+
+    def _is_dead(self, group: OccupantGroup) -> bool:
+        if self.observation is None or len(group.ranks) > 1:
+            return False
+        state = self.observation.rank(group.component.name, group.ranks[0])
+        return state is not None and state.state == "dead"
 
     def _others(self) -> Iterator[Line]:
         """Components that are too many, and what the framework adds."""

@@ -93,19 +93,29 @@ class Describer:
         parts = [segment for segment in rule.segments if group.ranks[0] in segment.processes]
         return rule.text[slice(*parts[0].span)].strip() if parts else ""
 
-    def why(self, group: OccupantGroup, *, lettered: bool) -> list[Line]:
-        """Why a rank is where it is, and where the next one is; `lettered` where there are several components."""
+    def why(self, group: OccupantGroup, *, lettered: bool, whole: bool) -> list[Line]:
+        """Why a rank is where it is, and where the next one is; `lettered` where there are several components.
+
+        `whole` in as many lines as that takes, else in one line each, with the reasons that fit.
+        """
         flow, component, rank = self.flow, group.component, group.ranks[0]
-        said = why(self.plan, component, rank)
-        label = "why" if said else "next"
+        said = {"why": why(self.plan, component, rank)}
         if rank + 1 < component.world_size:
             other = component.placements[rank + 1]
             node = self.plan.nodes[other.cluster_node_rank].name
-            said.append(f"rank {rank + 1} is on {place_text(node, self.plan.kind_of(other), other.devices)}")
+            said["next"] = [f"rank {rank + 1} is on {place_text(node, self.plan.kind_of(other), other.devices)}"]
         mark = flow.pen.marks[component.name]
-        letter = Run(f"{mark.letter if lettered else '':<2}", flow.pen.letter_style(mark.name))
-        words = [flow.text(word, MUTED) for word in plain(flow.separator.join(said)).split()]
-        return flow.lines(words, head=(letter, Run(f" {label:<6}", FAINT)), indent=9, separator=" ")
+        letter = Run(f" {mark.letter if lettered else '':<3}", flow.pen.letter_style(mark.name))
+        lines: list[Line] = []
+        for label, texts in said.items():
+            head = (letter, Run(f"{label:<6}", FAINT))
+            if whole:
+                words = [flow.text(word, MUTED) for word in plain(flow.separator.join(texts)).split()]
+                lines += flow.lines(words, head=head, indent=10, separator=" ") if words else []
+            elif texts:
+                first, *others = (flow.text(plain(text), MUTED) for text in texts)
+                lines.append(flow.cut([(*head, *first), *others]))
+        return lines
 
     def fields(self, group: OccupantGroup) -> Iterator[tuple[str, str]]:
         """What the placement says: names and values."""

@@ -26,10 +26,15 @@ GAP = 3
 """Between memory and load."""
 
 NARROW = 36
-"""Columns from which on the two stand side by side."""
+"""Columns of each from which on they are equally wide."""
 
-TALLEST = 5
-"""Lines of a graph."""
+MEMORY, LOAD = 21, 17
+"""Least columns of the figures of each where both are narrower."""
+
+LEAST_METER = 4
+
+TALL, TALLEST = 5, 8
+"""Lines of a graph; the more where lines are free."""
 
 _SOURCES = {"simulated": "simulated", "replay": "recorded"}
 """Sources that are not the cluster as it is now."""
@@ -55,12 +60,23 @@ def gpu_lines(
     halves = [_memory_half(device), _load_half(flow, device)]
     width = (flow.width - GAP) // 2
     if width < NARROW:
-        for label, percent, figures in halves:
-            yield _half(flow, label, percent, figures, flow.width)
+        # Two meters never stand on lines that touch.
+        memory, load = (
+            max(least, 1 + flow.measure(tuple(figures)))
+            for least, (*_, figures) in zip((MEMORY, LOAD), halves, strict=True)
+        )
+        meter = (flow.width - LABEL - memory - GAP - len("load ") - load) // 2
+        if meter >= LEAST_METER:
+            left = _half(flow, *halves[0], LABEL + meter + memory, memory)
+            right = _half(flow, *halves[1], len("load ") + meter + load, load, len("load "))
+            yield (*left, Run(" " * GAP, TEXT), *right)
+        else:
+            yield _half(flow, *halves[0], flow.width)
+            yield from flow.lines([tuple(halves[1][2])], head=(Run("load".ljust(LABEL), MUTED),))
         return
     yield (*_half(flow, *halves[0], width), Run(" " * GAP, TEXT), *_half(flow, *halves[1], width))
     # A higher graph needs a line for its axis, and one below for an error or a blank.
-    lines = 1 if room is None else min(TALLEST, room - 4)
+    lines = 1 if room is None else max(min(TALL, room - 4), min(TALLEST, room - 6))
     for history in histories if room is None or room > 1 else ():
         yield from _graphs(flow, history, node.rank, device, width, max(1, lines))
     if device.error:
@@ -95,10 +111,18 @@ def _load_half(flow: Flow, device: DeviceSample) -> tuple[str, float | None, lis
     return "load", load, runs
 
 
-def _half(flow: Flow, label: str, percent: float | None, figures: Sequence[Run], width: int) -> Line:
-    """`memory ████▌    61.6 of 80 GiB  77%`, exactly so wide."""
-    head = Run(f"{label} ".ljust(LABEL), MUTED)
-    room = min(METER, max(0, width - LABEL - FIGURES))
+def _half(
+    flow: Flow,
+    label: str,
+    percent: float | None,
+    figures: Sequence[Run],
+    width: int,
+    beside: int = FIGURES,
+    label_width: int = LABEL,
+) -> Line:
+    """`memory ████▌    61.6 of 80 GiB  77%`, exactly so wide; so much stands beside the meter."""
+    head = Run(f"{label} ".ljust(label_width), MUTED)
+    room = min(METER, max(0, width - label_width - beside))
     meter = flow.pen.meter(percent, room) if percent is not None and room else (Run(" " * room, TEXT),)
     line = flow.cut(((head, *meter, Run(" ", TEXT), *figures),))
     return (*line, Run(" " * max(0, width - flow.measure(line)), TEXT))
@@ -108,16 +132,17 @@ def _graphs(
     flow: Flow, history: DeviceHistory, node: int, device: DeviceSample, width: int, lines: int
 ) -> Iterator[Line]:
     """Both curves, the newest at the right; higher ones with an axis below. None of a GPU that was never measured."""
-    room = min(METER if lines == 1 else 2 * METER, width - LABEL - (FIGURES if lines == 1 else 0), history.length // 2)
+    wide = METER if lines == 1 else width - LABEL
+    room = min(wide, width - LABEL - (FIGURES if lines == 1 else 0), history.length // 2)
     values = [history.series(node, device.index, metric, last=2 * room) for metric in _CURVES]
     now = device.memory_used, device.utilization
     if all(value is None for series in (now, *values) for value in series):
         return
-    span = duration(history.length * history.period)
-    if lines > 1 and width - LABEL >= 1.5 * room:  # a column for each value
-        room = min(width - LABEL, history.length)
-        values = [tuple(one for one in series[-room:] for _ in range(2)) for series in values]
-        span = duration(room * history.period)
+    seconds = min(history.length, 2 * room) * history.period
+    span = f"{seconds:.0f} s" if 60 < seconds < 120 else duration(seconds)
+    if lines > 1 and wide >= 1.5 * room:  # some values twice
+        room = min(wide, history.length)
+        values = [tuple(series[len(series) * at // (2 * room)] for at in range(2 * room)) for series in values]
     graphs = [flow.pen.history(series, room, lines) for series in values]
     for number, (left, right) in enumerate(zip(*graphs, strict=True)):
         label = Run((span if lines == 1 else "100%" if number == 0 else "").ljust(LABEL), FAINT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from placetui.grid.inspector.occupants import Describer, OccupantGroup
+from placetui.grid.inspector.occupants import MOST, Describer, OccupantGroup
 from placetui.grid.look.style import (
     BODY,
     ERROR,
@@ -20,6 +20,7 @@ from placetui.grid.look.style import (
     Run,
     Style,
 )
+from placetui.observe.drift import owner_of
 from placetui.observe.model import DeviceSample, ProcessSample, RankState
 from placetui.placement.problems import Path
 from placetui.placement.wording import GIB, count, duration, share_figure
@@ -31,7 +32,7 @@ WIDEST_NAME, WIDEST_RULE, RULE, LEAST_RULE = 30, 48, 24, 16
 WIDE = 130
 """Columns from which on a rank that runs also says which devices it sees."""
 
-DROPPED = ("visible", "local", "share", "pid", "GPUs", "rule", "memory", "state")
+DROPPED = ("line", "visible", "local", "share", "pid", "GPUs", "rule", "memory", "state")
 """Columns that go where there is little room, the first one first."""
 
 RIGHT = ("line", "up")
@@ -46,7 +47,7 @@ class TableLine:
     path: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Row:
     chip: Run
     cells: dict[str, Line]
@@ -70,14 +71,22 @@ def resident_table(
     *,
     header: bool = True,
     others: bool = True,
+    rows: int | None = None,
 ) -> list[TableLine]:
-    """A header, then a row for each rank, or for each component where there are many; then all other processes."""
+    """A header, then a row for each of the first groups; then all other processes.
+
+    Where this takes more than so many `rows`, reasons are left out, those of dead ranks last.
+    """
     table = _ResidentTable(describer, sample)
     ours = {(group.component.name, rank) for group in groups for rank in group.ranks}
     rest = [one for one in table.processes if one.kind != "rank" or (one.component, one.rank) not in ours]
     rest.sort(key=lambda one: -(one.memory or 0))
-    rows = [*map(table.rank, groups), *(map(table.other_process, rest) if others else ())]
-    return table.lines(rows, header) if rows else []
+    found = [*map(table.rank, groups[:MOST]), *(map(table.other_process, rest) if others else ())]
+    if rows is not None:
+        explained = sorted((row for row in found if row.below), key=lambda row: row.ground != "error")
+        for row in explained[max(0, rows - header - len(found)) :]:
+            row.below = None
+    return table.lines(found, header) if found else []
 
 
 class _ResidentTable:
@@ -137,8 +146,8 @@ class _ResidentTable:
             widths["rule"] = min(rule, RULE)
         if left() < 0 and meter:
             meter = max(LEAST_METER, meter + left())
-        for dropped in ("up", "line"):
-            titles = [title for title in titles if title != dropped or left() >= 0]
+        if left() < 0:
+            titles = [title for title in titles if title != "up"]
         if left() < 0 and rule:
             widths["rule"] = min(rule, LEAST_RULE)
         if left() < 0:
@@ -151,6 +160,8 @@ class _ResidentTable:
             widths["rule"] += max(0, min(rule - widths["rule"], left()))
         if meter:
             meter += max(0, min(WIDEST_METER - meter, left() // 2))
+        elif "memory" in titles and left() > LEAST_METER:
+            meter = min(METER, left() - 1)
         if "rule" in titles:  # what stands behind it ends at the edge
             widths["rule"] += max(0, left())
         return titles, meter if "memory" in titles else 0
@@ -204,7 +215,7 @@ class _ResidentTable:
         return {
             "GPUs": (Run(self.describer.numbers(placement.devices), TEXT),),
             "local": (Run(str(placement.local_rank), MUTED),),
-            "visible": (Run(",".join(placement.visible) or "none", MUTED),),
+            "visible": (Run(self.describer.numbers(placement.visible) or "none", MUTED),),
         }
 
     def _state(self, group: OccupantGroup, state: RankState | None) -> Line:
@@ -235,6 +246,8 @@ class _ResidentTable:
         return Run(self.pen.glyphs.dot.join(words), ERROR._replace(bold=False) if state.state == "dead" else MUTED)
 
     def other_process(self, process: ProcessSample) -> _Row:
+        if (unplanned := self._unplanned(process)) is not None:
+            return unplanned
         pen, foreign = self.pen, process.kind in ("foreign", "gone")
         name = process.actor or process.component or process.command or "unknown process"
         if process.actor is None and process.component is not None and process.rank is not None:
@@ -245,7 +258,7 @@ class _ResidentTable:
         more = [f"user {process.user}"] if process.user else []
         more += [process.command] if process.command and process.command != name else []
         cells: dict[str, Line] = {
-            "rank": (Run(pen.cut(pen.clean(name), WIDEST_NAME) + job, TEXT),),
+            "rank": (Run(pen.cut(pen.clean(name) + job, WIDEST_NAME), TEXT),),
             "state": (Run(f"{pen.glyphs.states['stale']} {words}" if foreign else words, style),),
             "memory": self._held(process.memory),
             "pid": (Run(str(process.pid), MUTED),),
@@ -253,3 +266,22 @@ class _ResidentTable:
         }
         part = process.memory / self.total if process.memory and self.total else 0.0
         return _Row(Run(" ? " if foreign else "   ", style), cells, "warning" if foreign else None, part, style)
+
+    def _unplanned(self, process: ProcessSample) -> _Row | None:
+        """A rank of the followed job that the plan does not have here."""
+        pen, plan, observation = self.pen, self.describer.plan, self.describer.observation
+        owner = owner_of(process, observation.job) if observation and process.kind == "rank" else None
+        if owner is None or owner[0] not in plan.components:
+            return None
+        name, rank = owner
+        placements = plan.components[name].placements
+        if rank < len(placements) and not placements[rank].fixed:
+            return None  # it may be anywhere
+        cells: dict[str, Line] = {
+            "rank": (Run(f"{pen.clean(name)} {rank}", TEXT),),
+            "state": (Run(f"{pen.glyphs.differs} not planned", WARNING),),
+            "memory": self._held(process.memory),
+            "pid": (Run(str(process.pid), MUTED),),
+        }
+        part = process.memory / self.total if process.memory and self.total else 0.0
+        return _Row(pen.chip(name), cells, "warning", part, pen.style("component", name))
