@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from placetui.observe.delta import replaced
@@ -90,11 +91,12 @@ def is_attributed(observation: Observation) -> bool:
 class DriftWatch:
     """The drift of observation after observation: only nodes and components that changed are compared again.
 
-    A thread may look at an observation ahead of another one, which then finds it done; what both look at is done twice.
+    A thread may compare an observation ahead of another thread, which then finds it done.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self._lock = Lock()
         self._planned: dict[int, Planned] = {}
         self._nodes: tuple[NodeSample, ...] = ()
         self._view: tuple[bool, str] | None = None
@@ -110,6 +112,10 @@ class DriftWatch:
         """The drift of a later observation, or of any other; none while no job is followed."""
         if observation.source != "nvml" and not (observation.job or observation.ranks):
             return ()
+        with self._lock:
+            return self._update(observation)
+
+    def _update(self, observation: Observation) -> tuple[Drift, ...]:
         attributed, job = view = is_attributed(observation), observation.job
         then, now = replaced(self._nodes if view == self._view else (), observation.nodes)
         every = range(len(self.plan.nodes))

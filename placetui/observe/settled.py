@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from threading import Lock
 
 from placetui.observe.drift import owner_of
 from placetui.observe.model import Claim, Observation, ProcessSample
@@ -22,11 +23,16 @@ class SettledPlan:
         self.plan = plan
         self._settled = plan
         self._job = ""
+        self._lock = Lock()
 
     def update(self, observation: Observation) -> Plan:
         """The plan with every rank where it runs; the same object while nothing new is known."""
         if not self.plan.unfixed_nodes:
             return self.plan
+        with self._lock:
+            return self._update(observation)
+
+    def _update(self, observation: Observation) -> Plan:
         if observation.job != self._job:
             self._job, self._settled = observation.job, self.plan
         open_ones = {name: one for name, one in self._settled.components.items() if one.not_fixed}

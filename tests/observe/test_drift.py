@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -309,3 +310,28 @@ def test_an_idle_node_that_is_not_sampled_is_no_drift() -> None:
     unused = plan_of({"actor": "0-7"})
     devices = tuple(DeviceSample(index, error="idle, not sampled") for index in range(8))
     assert drift(unused, with_node(running(unused), 1, lambda node: replace(node, state="idle", devices=devices))) == ()
+
+
+def test_two_threads_may_compare_at_once() -> None:
+    """What one is in the middle of is not mixed up with what the other sees."""
+    watch = DriftWatch(PLAN)
+    others: list[Thread] = []
+    bad = with_process(SEEN, 0, 3, foreign())
+
+    class Interrupted(tuple[DeviceSample, ...]):
+        """While the last node is compared, another thread compares a cluster in which the first node differs."""
+
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[DeviceSample]:
+            if not others:
+                others.append(Thread(target=watch.update, args=(bad,)))
+                others[0].start()
+                others[0].join(0.2)
+            return super().__iter__()
+
+    watch.update(with_node(SEEN, 1, lambda node: replace(node, devices=Interrupted(node.devices))))
+    others[0].join(10)
+    assert not others[0].is_alive()
+    assert watch.update(SEEN) == ()
+    assert kinds(watch.update(bad)) == {"foreign_process"}
