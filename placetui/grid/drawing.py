@@ -166,9 +166,11 @@ class Drawing:
 
     def grown(self, height: int) -> Drawing:
         """With what is left of this many lines given to the nodes, where they show more then."""
-        left = height - self.height - len(self.header())
+        left, compared = height - self.height - len(self.header()), self.pen.compared
         nobody = not self.plan.components and self.overlay is None
-        if left <= 0 or nobody or self.density not in ("card", "tile") or self.pen.compared is not None:
+        # A figure below the residents stays there.
+        measured = compared is not None and compared.measured
+        if left <= 0 or nobody or measured or self.density not in ("card", "tile"):
             return self
         spare = min(MOST_SPARE, left // max(1, sum(self.plan.nodes[node].gpus > 0 for node in self.nodes)))
         return self.change(spare=spare) if spare else self

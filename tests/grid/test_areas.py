@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import pytest
 
 from placetui.grid import Density, Drawing, Overlay, plain
+from placetui.grid.moves import Moves
+from placetui.grid.pen import Compared
 from placetui.observe.model import DeviceSample
+from placetui.placement.diff import diff_plans
 from placetui.placement.plan import GPU, Plan
 from tests.grid.conftest import MakePlan
 
@@ -91,11 +94,42 @@ def starts(line: tuple[object, ...]) -> list[int]:
     return found
 
 
-def test_without_colours_shares_stand_at_the_foot(make_plan: MakePlan) -> None:
+def test_without_colours_the_letter_goes_down_the_area(make_plan: MakePlan) -> None:
     every = [(0, [index]) for index in range(8)]
     plan = make_plan([8], {"actor": ("0-7", 8000, every), "rollout": ("0-7", 2000, every)})
     drawing = Drawing(plan, width=87, color=False).fitted(20)
-    assert plain(drawing.line(drawing.height - 1)).startswith("AAAAAAAARR")
+    letters = "".join(plain(drawing.line(y))[1] for y in range(2, drawing.height))
+    assert letters.strip("AR") == ""
+    assert 2.2 <= letters.count("A") / letters.count("R") <= 4.2
+    tight = Drawing(plan, width=87, color=False)
+    assert plain(tight.line(tight.height - 1)).startswith("AAAAAAAARR"), "without room, shares stand at the foot"
+    assert ("AR", "shares") in [(sign.text, meaning) for sign, meaning in tight.signs()]
+
+
+def test_a_preview_is_as_high_as_the_plan_and_who_left_stands_below(make_plan: MakePlan) -> None:
+    every = [(0, [index]) for index in range(8)]
+    before = make_plan([8], {"actor": ("0-7", 8000, every), "rollout": ("4-7", 2000, every[4:])})
+    after = make_plan([8], {"actor": ("0-3", 8000, every[:4]), "rollout": ("4-7", 9000, every[4:])})
+    moves = Moves(diff_plans(before, after), "both", ascii=False)
+    plan, preview = Drawing(before, width=87), Drawing(after, width=87, compared=Compared(moves))
+    assert plan.fitted(20).height == preview.fitted(20).height == 20
+    drawing = preview.fitted(20)
+    assert [one for one, _ in areas(drawing, 4)] == [hue(drawing, "rollout"), None]
+    region = drawing.locate(0, 4, GPU)
+    assert region is not None
+    left = next(line for y in range(20) if "A4" in (line := plain(drawing.line(y))))
+    assert left[region.x : region.x + region.width].split() == ["A4", "−"]
+
+
+def test_equal_shares_have_equal_areas(make_plan: MakePlan) -> None:
+    crowd = [(0, [0])] * 4 + [(0, [1])] * 4
+    plan = make_plan([8], {"env": ("", 1000, crowd), "rollout": ("0-1", 6000, [(0, [0, 1])])})
+    drawing = Drawing(plan, width=87).fitted(18)
+    lines = [plain(drawing.line(y)) for y in range(18)]
+    starts = [next(y for y, line in enumerate(lines) if f" E{rank} " in line) for rank in range(4)]
+    starts.append(next(y for y, line in enumerate(lines) if "R0" in line))
+    assert {second - first for first, second in pairwise(starts)} == {2}
+    assert lines[starts[-1] + 1].split()[:3:2] == ["0", "1"], "the GPUs of the process are joined by a line"
 
 
 @pytest.mark.parametrize("live", [False, True])

@@ -74,11 +74,11 @@ class TileSize:
     spread: int = 0
     """Lines of a planned GPU that show shares as areas, beside those of the residents."""
 
-    def with_spare(self, spare: int, live: bool, color: bool) -> TileSize:
+    def with_spare(self, spare: int, live: bool) -> TileSize:
         """With more lines for each GPU than it needs, or one less."""
         if spare > 0 and self.history and live:
             return replace(self, lines=self.lines + spare, history=self.history + spare)
-        if spare > 0 and self.history and color:
+        if spare > 0 and self.history:
             # Areas say what the shares at the foot of a tile do.
             lines = self.planned_lines + spare
             return replace(self, planned_lines=lines, spread=lines - (2 if self.border else 1))
@@ -100,7 +100,7 @@ class TileSize:
 WHOLE = 0.999
 """Shares of a GPU from which on it is promised whole; they are rounded."""
 
-CARD = TileSize(17, 15, 19, 40, 10, 2, per_resident=2, border=1, history=3)
+CARD = TileSize(17, 17, 19, 40, 10, 2, per_resident=2, border=1, history=3)
 TILE = TileSize(10, 7, 10, 30, 4, 3, history=1)
 SMALL = TileSize(7, 5, 8, 16, 2, 2, names_left=True)
 
@@ -129,16 +129,9 @@ class Bank:
         self.tops = tops
         """By GPU the lines on which its rows of residents begin, and the one after the last."""
 
-        self.inner = layout.cell - 2 - 2 * layout.size.border
-        """Columns of a GPU between its padding."""
-
+        self.inner = layout.inner
         self.processes = processes_on([cell.device for cell in cells], self.pen)
         self.processes += departed(cells[0].device.node, self.pen)
-        alone = [one for one in self.processes if one.share and len(one.devices) == 1]
-        labels = (self.pen.width(self.pen.label(one.component, one.rank)) for one in alone)
-        self._shares = max(labels, default=0) + len(" .80") <= self.inner
-        """Whether ranks that have a GPU of this node each have their share beside them: all of them, or none."""
-
         self.slots = layout.slots(shape_of(self.processes, self.pen))
         self.joined = self._joined()
         """By the first and last of GPUs that are one tile, the process that they belong to."""
@@ -252,7 +245,9 @@ class Bank:
             if self.layout.size.border:
                 self._card_edge(line, self.cells[first : last + 1], base, top)
             elif last > first:
+                line.put(self.layout.x(first), " ", base)
                 self._joined_numbers(line, first, last, base)
+                line.add(" " * (self.layout.x(last) + self.layout.cell - line.column), base)
             else:
                 self._number(line, self.cells[first], base)
 
@@ -303,14 +298,12 @@ class Bank:
     def _joined_numbers(self, line: LineBuilder, first: int, last: int, base: Style) -> None:
         """`4 ─── 5 ─── 6 ─── 7`."""
         link = Style("component", base.hue, ground=base.ground)
-        x = self.layout.x(first)
-        line.put(x, " ", base)
+        start = line.column - self.layout.x(first)
         for one, other in pairwise(range(first, last + 1)):
             line.add(self.cells[one].number, self._on(NAME, base))
-            room = self.layout.x(other) + 1 - line.column
+            room = start + self.layout.x(other) - line.column
             line.add(f" {self.pen.glyphs.span * (room - 2)} " if room > 2 else " " * room, link)
         line.add(self.cells[last].number, self._on(NAME, base))
-        line.add(" " * (self.layout.x(last) + self.layout.cell - line.column), base)
 
     def _card_edge(self, line: LineBuilder, cells: Sequence[Cell], base: Style, top: bool) -> None:
         """A border of one card; that of several GPUs has the titles of all."""
@@ -394,7 +387,7 @@ class Bank:
         layout, below = self.layout, piece.below
         gone = self._gone(members)
         frame = base
-        if members and base.ground in ("tile", None) and (piece.last > piece.first or layout.size.spread):
+        if members and not gone and base.ground in ("tile", None) and (piece.last > piece.first or layout.size.spread):
             base = self._tint(members[0])
             frame = frame if layout.size.border else base
         if len(members) == 1 and not (gone or below) and self._move(members[0]):
@@ -409,7 +402,13 @@ class Bank:
             if below < layout.size.per_resident:
                 self._held(line, members, piece, room, base)
             elif below == layout.size.per_resident and piece.last > piece.first:
-                self._place_in_group(line, members[0], base)
+                if (piece.first, piece.last) in self.joined:
+                    self._place_in_group(line, members[0], base)
+                else:
+                    self._joined_numbers(line, piece.first, piece.last, base)
+            elif layout.size.spread and not self.pen.color:
+                # Where there are no colours, the letter goes down its area.
+                line.add(self.pen.marks[members[0].component].letter, self._letter(members[0].component, base))
         elif len(members) == 1:
             self._process(line, members[0], piece, room, base)
         elif members:
@@ -499,19 +498,23 @@ class Bank:
             return long if len(long) < room else sign, style
         if move := self._move(process):
             return move, NAME
-        shown = self.layout.cell >= 8 and (self._shares or len(process.devices) > 1)
+        shown = self.layout.cell >= 8 and (self.layout.shares or len(process.devices) > 1)
         share = share_figure(process.share) if process.share is not None and shown else ""
-        if not self.layout.size.border or self.overlay is None:
+        if not self.layout.size.border or (self.overlay is not None and state is None):
             return share, MUTED
-        if state == "dead":
-            return f"{share}  dead", ERROR
+        if self.overlay is None:
+            return share or "n/a", MUTED if share else FAINT
         held = self.cells[piece.first].held.get((process.component, process.rank))
-        return (f"{share}  {held / GIB:.1f}G" if held else share), MUTED
+        figure = "dead" if state == "dead" else f"{held / GIB:.1f}G" if held else "n/a"
+        apart = "" if not share else "  " if len(f"{share}  {figure:>5}") < room - 1 else " "
+        return f"{share}{apart}{figure:>5}", ERROR if state == "dead" else MUTED
 
     def _held(self, line: LineBuilder, members: Sequence[Process], piece: _Piece, room: int, base: Style) -> None:
         """What a rank holds of a GPU's memory; in a plan, its share."""
         part = sum(one.share or 0.0 for one in members)
         cell = self.cells[piece.first]
+        if self.overlay is None and all(one.share is None for one in members):
+            return
         if self.overlay is not None:
             total = (cell.sample.memory_total if cell.sample else None) or 0
             held = sum(cell.held.get((one.component, one.rank), 0) for one in members)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import accumulate
 
 from placetui.grid.densities import lanes
@@ -37,12 +38,12 @@ class Tiles(DensityLayout):
         pen, nodes, width = request.pen, request.nodes, request.width
         if pen.compared and pen.compared.measured:
             size = size.with_memory()
-        self.size = size = size.with_spare(request.spare, request.live, pen.color)
+        self.size = size = size.with_spare(request.spare, request.live)
         self._arranged: dict[Shape, tuple[RowSlot, ...]] = {}
         """Rows of processes, by shape: nodes mostly look alike."""
 
-        self._areas: dict[tuple[Extent, int], list[tuple[int, ...]]] = {}
-        """Lines on which rows begin where shares are areas, by what is on a node and how many rows it has."""
+        self._areas: dict[tuple[Extent, Shape, int], list[tuple[int, ...]]] = {}
+        """Lines on which rows begin where shares are areas, by what is on a node, who left it and its rows."""
 
         self.pieces: dict[tuple[object, ...], Line] = {}
         """Residents as they were written last."""
@@ -58,12 +59,25 @@ class Tiles(DensityLayout):
         if width is not None:
             fits = (width - self.gutter + 1) // across - 1
         self.cell = min(size.most, max(size.squeezed, fits))
+        self.inner = self.cell - 2 - 2 * size.border
+        """Columns of a GPU between its padding."""
+
         self.pitch = self.cell + 1
         self.body = across * self.pitch - 1
         self.width = max(self.gutter + self.body, min(NARROWEST, max(lanes.SLOT, width or NARROWEST)))
         self.least_width = self.gutter + across * (size.least + 1) - 1
         self._head = 0 if self.gutter else 1
         self._tops = list(accumulate(map(self._height, range(len(nodes))), initial=0))
+
+    @cached_property
+    def shares(self) -> bool:
+        """Whether ranks that have a GPU to themselves, or part of it, have their share beside them: all, or none."""
+        extents = {self.census[node] for node in self.nodes}
+        alone = {one for extent in extents for one, devices, units in extent.holdings if units and len(devices) == 1}
+        sizes = self.pen.world_sizes
+        labels = (len(self.pen.by_number[one].label(sizes[one] - 1)) for one in alone)
+        beside = " .80 58.1G" if self.size.border and self.live else " .80"
+        return self.cell >= 8 and max(labels, default=0) + len(beside) <= self.inner
 
     # Where things are
 
@@ -91,14 +105,15 @@ class Tiles(DensityLayout):
         rows, step, first = self._rows(node), self.size.per_resident, self.size.first_row(self.live)
         if not self.size.spread:
             return [tuple(range(first, first + rows * step + 1, step))] * node.gpus
-        extent = self.census[node.rank]
-        if (extent, rows) not in self._areas:
-            self._areas[extent, rows] = self._share_areas(extent, first, rows * step + self.size.spread)
-        return self._areas[extent, rows]
+        extent, shape = self.census[node.rank], self._shape(node)
+        key = extent, shape, rows
+        if key not in self._areas:
+            self._areas[key] = self._share_areas(extent, shape, first, rows * step + self.size.spread)
+        return self._areas[key]
 
-    def _share_areas(self, extent: Extent, first: int, lines: int) -> list[tuple[int, ...]]:
+    def _share_areas(self, extent: Extent, shape: Shape, first: int, lines: int) -> list[tuple[int, ...]]:
         """By GPU the lines of its rows, each as high as its share; alike on GPUs with a process in common."""
-        slots = self.slots(extent.shape)
+        slots = self.slots(shape)
         linked = [{index} for index in range(extent.gpus)]
         for slot in slots:
             joined = set().union(*(linked[index] for index in slot.devices))
@@ -108,9 +123,10 @@ class Tiles(DensityLayout):
         for gpus in linked:
             units = [0] * (1 + max((slot.row for slot in slots if slot.devices[0] in gpus), default=0))
             for slot in slots:
-                if slot.devices[0] in gpus:
+                if slot.devices[0] in gpus and not slot.left:
                     units[slot.row] = max(units[slot.row], sum(extent.holdings[one][2] for one in slot.processes))
-            found.append(tuple(first + round(end) for end in accumulate(self._heights(units, lines), initial=0.0)))
+            heights = _evened(units, self._heights(units, lines))
+            found.append(tuple(first + round(end) for end in accumulate(heights, initial=0.0)))
         return found
 
     def _heights(self, units: Sequence[int], lines: int) -> list[float]:
@@ -214,11 +230,9 @@ class Tiles(DensityLayout):
             yield CursorMark(x, y, 2 + len(number) if wide and self.size.numbered else width)
         for line in range(0 if wide else 1, height - self.size.border):
             first, last = rows.get(line, tile)
-            # Signs within a resident that spans several GPUs would cover its words.
-            if first == index or (first, last) == tile:
-                yield CursorMark(self.x(first), y + line, 1, left, inverse=False)
-            if last == index or (first, last) == tile:
-                yield CursorMark(self.x(last) + width - 1, y + line, 1, right, inverse=False)
+            # Signs within a resident that spans several GPUs would cover its words: they stand at its ends.
+            yield CursorMark(self.x(first), y + line, 1, left, inverse=False)
+            yield CursorMark(self.x(last) + width - 1, y + line, 1, right, inverse=False)
 
     def _spans(self, node: Node, index: int) -> tuple[tuple[int, int], dict[int, tuple[int, int]]]:
         """First and last GPU of the tile that a GPU belongs to, and by line of the resident that is there."""
@@ -239,11 +253,15 @@ class Tiles(DensityLayout):
             yield Run(glyphs.eighths[-1], MUTED), "memory GiB"
             if self.live and not self.size.names_left:
                 yield Run(glyphs.ramp[3] if self.pen.ascii else "⣿", MUTED), "load"
+            if self.live and self.shares:
                 yield Run(".80", MUTED), "share"
         else:
             yield from self.pen.moves_key()
-            if not self.size.spread:
-                yield Run(glyphs.foot * 2, MUTED), "shares"
+            if self.size.border:
+                yield Run(glyphs.bar * 2, MUTED), "share"
+            elif not self.size.spread:
+                letters = "".join(mark.letter[0] for mark in self.pen.by_number[:2])
+                yield Run(glyphs.foot * 2 if self.pen.color else letters, MUTED), "shares"
         yield from self.shared_key(("starting", "restarting", "pending", "dead", "stale"))
 
     # Drawing
@@ -350,3 +368,15 @@ class Tiles(DensityLayout):
         while figures and sum(pen.width(one) + 3 for one in figures) - 3 > room:
             figures.pop(0)
         return tuple(run for place, one in enumerate(figures) for run in ([Run("   ", TEXT)] * bool(place) + one))
+
+
+def _evened(units: Sequence[int], heights: Sequence[float]) -> list[float]:
+    """Heights with those of equal shares in equal whole lines; the largest share takes what that leaves or costs."""
+    most = max(units)
+    largest = units.count(most)
+    for whole in (round, int):
+        even = [float(whole(height)) if held < most else 0.0 for held, height in zip(units, heights, strict=True)]
+        each = (sum(heights) - sum(even)) / largest
+        if each >= max(even):
+            break
+    return [each if held == most else height for held, height in zip(units, even, strict=True)]
