@@ -37,7 +37,9 @@ def shown(lines: list[Line]) -> list[str]:
 
 def verdict(before: Plan, after: Plan, width: int = 90, room: int = 40, **memory: Any) -> list[str]:
     comparison = PlanComparison.of(before, after, memory.get("memory", {}))
-    return shown(verdict_lines((Pen(before), Pen(after)), comparison, after.problems, width, room))
+    rows = shown(verdict_lines((Pen(before), Pen(after)), comparison, after.problems, width, room))
+    assert all(row[:1] in ("", " ") for row in rows), "away from the edge"
+    return [row[1:] for row in rows]
 
 
 def test_the_table_has_both_plans_and_what_that_means() -> None:
@@ -53,7 +55,7 @@ def test_the_table_has_both_plans_and_what_that_means() -> None:
 def test_what_cannot_be_seen_beside_the_table_stands_below_it() -> None:
     rows = verdict(TOGETHER, APART, width=60)
     assert all(len(row) <= 60 for row in rows)
-    assert "16 stay  8 move  24 removed" in rows
+    assert [rows[2].split(), rows[2].index("16 stay")] == [["16", "stay", "8", "move", "24", "removed"], 13]
 
 
 @pytest.mark.parametrize("room", [1, 3, 5, 8, 12])
@@ -78,7 +80,8 @@ def test_a_plan_that_does_not_fit_has_an_area_and_no_advice() -> None:
     assert "✗ does not fit" in plain(verdict_title(Pen(wrong), comparison, wrong.problems))
     lines = verdict_lines((Pen(APART), Pen(wrong)), comparison, wrong.problems, 80, 40)
     tinted = [plain(line) for line in lines if line and line[0].style.ground == "error"]
-    assert [line[:2] for line in tinted[:1]] == ["✗ "]
+    assert [line[:3] for line in tinted[:1]] == [" ✗ "]
+    assert {len(line) for line in tinted} == {80}, "from edge to edge"
     assert not comparison.advice
 
 
@@ -87,7 +90,7 @@ def test_a_risk_is_a_caution_with_an_area() -> None:
     assert plain(verdict_title(Pen(APART), comparison, ())) == "Verdict  ✓ fits  ▲ 1 caution"
     lines = verdict_lines((Pen(TOGETHER), Pen(APART)), comparison, (), 80, 40)
     tinted = [plain(line) for line in lines if line and line[0].style.ground == "warning"]
-    assert tinted[0].rstrip() == "▲ actor has 8 ranks instead of 16"
+    assert tinted[0].strip() == "▲ actor has 8 ranks instead of 16"
 
 
 @pytest.mark.parametrize(("training", "blue"), [(8, 8), (1, 1), (15, 15)])
@@ -131,7 +134,17 @@ def test_letters_tell_who_moves_and_who_goes() -> None:
     drawing = Drawing(TOGETHER, "letters", width=100, compared=Compared(LEAVING))
     runs = [run for line in drawing.lines() for run in line]
     assert [run.text for run in runs if run.style.ground == "moved"] == ["R"] * 8
-    assert any(run.text == "A" and run.style.role == FAINT.role for run in runs)
+    assert any(run.text.startswith("ARW") and run.style.role == FAINT.role for run in runs)
+    assert re.findall(r"[A-Z]+\d+−", "".join(run.text for run in runs)) == [f"ARW{rank}−" for rank in range(8, 16)]
+
+
+def test_shares_are_areas_where_there_is_room_but_not_those_of_ranks_that_go() -> None:
+    drawing = Drawing(TOGETHER, "card", width=180, compared=Compared(LEAVING)).grown(60)
+    grounds = [{run.style.hue for run in line if run.style.ground == "component"} for line in drawing.lines()]
+    first, second = (grounds[drawing.top_of(node) or 0 :] for node in (0, 1))
+    assert drawing.spare
+    assert len(first[2]) == 1
+    assert not any(second)
 
 
 @pytest.mark.parametrize("density", ["card", "tile", "small"])

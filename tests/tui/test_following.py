@@ -262,6 +262,36 @@ async def test_the_border_between_training_and_generation_moves(desk: Desk) -> N
         await seat.sees("8 training : 8 generation")
 
 
+@pytest.mark.parametrize(
+    ("size", "where"), [((120, 36), "-aside"), ((200, 60), "-aside"), ((300, 80), ""), ((80, 24), "-below")]
+)
+async def test_plans_stand_where_they_show_who_moves(desk: Desk, size: tuple[int, int], where: str) -> None:
+    async with desk.open("collocated", size) as seat:
+        await seat.press("w", "right", "right")
+        await seat.sees("8 move", "✓ fits", "24 removed")
+        compared = seat.app.screen.query_one("#compared")
+        assert [name for name in ("-aside", "-below") if compared.has_class(name)] == [where] * bool(where)
+        before, after = (seat.app.screen.query_one(f"#{name}").region for name in ("before", "after"))
+        assert (before.width, before.x if where else before.y) == (after.width, after.x if where else after.y)
+        if where == "-below":
+            await seat.sees("tinted: moves   − removed", "ARW8−")
+        else:
+            await seat.sees("→8", "←0", "→ goes to   − removed")
+            assert not any(row.strip() == "" for row in seat.lines[-5:]), "nothing is left over at the end"
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+async def test_keys_of_what_if_are_named_where_they_do_something(desk: Desk, width: int) -> None:
+    async with desk.open("collocated", (width, 24)) as seat:
+        await seat.press("w")
+        await seat.sees("escape  cancel")
+        assert ("tab  next row" in seat.lines[-1]) == (width > 40)
+        assert "border" not in seat.lines[-1]
+        await seat.press("right", "right")
+        await seat.until(lambda: ("[ ]  border" in seat.lines[-1]) == (width > 80), "the key for the border")
+        assert seat.lines[-1].rstrip().endswith("escape  cancel")
+
+
 async def test_the_text_that_would_be_written_is_shown(desk: Desk) -> None:
     async with desk.open("collocated", (200, 60)) as seat:
         await seat.press("w", "right", "right")

@@ -139,11 +139,11 @@ class Letters(DensityLayout):
         return self._letters
 
     def _labels(self, device: Device) -> list[Run]:
-        """`A0R0`."""
+        """`A0R0`, `A8−R8−`."""
         return [
             run
             for one in device.occupants
-            for run in (self._letter(one.component, one.rank), self.pen.label(one.component, one.rank)[1])
+            for run in (self._letter(one.component, one.rank), *self._number(one.component, one.rank))
         ]
 
     def _letter(self, component: str, rank: int) -> Run:
@@ -151,22 +151,32 @@ class Letters(DensityLayout):
         letter, move = self.pen.label(component, "")[0], self.pen.moves.get((component, rank))
         if move is None:
             return letter
-        if move == self.pen.glyphs.ends:
+        if self._goes(component, rank):
             return Run(letter.text, FAINT)
         style, hue = letter.style, self.pen.marks[component].hue
         moved = style._replace(ground="moved", hue=hue) if self.pen.color else style._replace(underline=True)
         return Run(letter.text, moved)
 
     def _short_labels(self, device: Device) -> list[Run]:
-        """`AR10`, `AW10R5`: a rank that several components have is written once."""
-        by_rank: dict[int, list[str]] = {}
+        """`AR10`, `AW10R5`, `AR10−`: a rank that several components have is written once."""
+        by_rank: dict[tuple[int, bool], list[str]] = {}
         for one in device.occupants:
-            by_rank.setdefault(one.rank, []).append(one.component)
+            by_rank.setdefault((one.rank, self._goes(one.component, one.rank)), []).append(one.component)
         runs: list[Run] = []
-        for rank, components in by_rank.items():
+        for (rank, _), components in by_rank.items():
             runs += [self._letter(component, rank) for component in components]
-            runs.append(self.pen.label(components[-1], rank)[1])
+            runs += self._number(components[-1], rank)
         return runs
+
+    def _number(self, component: str, rank: int) -> list[Run]:
+        """The rank, and the sign that it is removed."""
+        number = self.pen.label(component, rank)[1]
+        goes = self._goes(component, rank)
+        return [number._replace(style=FAINT), Run(self.pen.glyphs.ends, FAINT)] if goes else [number]
+
+    def _goes(self, component: str, rank: int) -> bool:
+        """Whether a rank is removed, in the plan that is compared with this one."""
+        return self.pen.moves.get((component, rank)) == self.pen.glyphs.ends
 
     def _letters(self, device: Device) -> list[Run]:
         """`AR`, `G×200`, `AB+`."""

@@ -136,21 +136,32 @@ def verdict_title(pen: Pen, comparison: PlanComparison, problems: Sequence[Probl
 def verdict_lines(
     pens: tuple[Pen, Pen], comparison: PlanComparison, problems: Sequence[Problem], width: int, room: int
 ) -> list[Line]:
-    """What differs as a table, what is wrong as tinted areas, then as much of the moves as there is room for."""
-    pen = pens[1]
-    areas = [line for area in _areas(pen, comparison, problems, width) for line in area]
-    table = list(_table(pens, comparison, width)) if room >= 6 else [_counts(comparison)]
+    """What differs as a table, what is wrong as tinted areas, then as much of the moves as there is room for.
+
+    All of it is a column away from both edges; only the areas reach them.
+    """
+    pen, inner = pens[1], width - 2
+    areas = [line for area in _areas(pen, comparison, problems, inner) for line in area]
+    counts: Line = (Run("ranks".ljust(LABEL), MUTED), *_counts(comparison))
+    table = list(_table(pens, comparison, inner)) if room >= 6 else [counts]
     if not comparison.difference:
         table += [(), (Run("Choose another layout, mode or size.", MUTED),)]
-    lines = [*table, *areas] if len(table) + len(areas) <= room else [table[0], *areas]
-    moves = comparison.moves
-    left = room - len(lines) - (room > 8)
-    if moves and left >= min(2, len(moves)):
-        lines += [()] * (room > 8)
-        shown = moves if len(moves) <= left else [*moves[: left - 1], f"and {len(moves) - left + 1} more"]
-        arrow = "->" if pen.ascii else "→"
-        lines += [(Run(pen.cut(pen.clean(one.replace("→", arrow)), width), BODY),) for one in shown]
-    return lines[:room]
+    if len(table) + len(areas) > room:
+        table = [counts]
+    apart: list[Line] = [()] * (len(table) + 1 + len(areas) <= room and bool(areas))
+    left = room - len(table) - len(apart) - len(areas) - (room > 8)
+    moves: list[Line] = []
+    if comparison.moves and left >= min(2, len(comparison.moves)):
+        arrow, found = "->" if pen.ascii else "→", comparison.moves
+        shown = found if len(found) <= left else [*found[: left - 1], f"and {len(found) - left + 1} more"]
+        moves = [(Run(pen.cut(pen.clean(one.replace("→", arrow)), inner), BODY),) for one in shown]
+        moves = [*[()] * (room > 8), *moves]
+    beside = Run(" ", TEXT)
+    return [
+        *((beside, *line) for line in (*table, *apart)),
+        *((beside._replace(style=line[0].style), *line, beside._replace(style=line[-1].style)) for line in areas),
+        *((beside, *line) for line in moves),
+    ][:room]
 
 
 def _counts(comparison: PlanComparison) -> Line:
@@ -166,22 +177,20 @@ def _counts(comparison: PlanComparison) -> Line:
 
 
 def _table(pens: tuple[Pen, Pen], comparison: PlanComparison, width: int) -> Iterator[Line]:
-    """A row for each figure: before, after, and what that means."""
+    """A row for each figure: before, after, and what that means, which is below them if there is no room beside."""
     rows = list(_rows(pens, comparison))
     pen = pens[1]
 
-    def least(column: int) -> int:
-        needed = max(pen.width(row[column]) for row in rows) + 2
-        return min(max(needed, (width - LABEL) // 4), (width - LABEL) // 2)
-
-    one, other = least(1), least(2)
+    room = width - LABEL
+    one, other = (max(room // 4, 2 + max(pen.width(row[column]) for row in rows)) for column in (1, 2))
+    if one + other - 2 > room:
+        one, other = min(one, room // 2), min(other, room // 2)
     starts = (0, LABEL, LABEL + one, LABEL + one + other)
-    counts = _counts(comparison)
-    if aside := pen.width(counts) > width - starts[3]:
-        rows = [row[:3] for row in rows]  # what they mean has no room beside them
-    yield from (pen.across(row, starts, width) for row in rows)
-    if aside:
-        yield counts
+    beside = pen.width(_counts(comparison)) <= width - starts[3]
+    for row in rows:
+        yield pen.across(row if beside else row[:3], starts, width)
+        if row[3] and not beside:
+            yield pen.across(((), row[3]), (0, LABEL), width)
 
 
 def _rows(pens: tuple[Pen, Pen], comparison: PlanComparison) -> Iterator[tuple[Line, ...]]:

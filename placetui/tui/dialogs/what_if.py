@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, ClassVar, cast, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, cast, get_args
 
 from rich.cells import cell_len
 from textual import on, work
@@ -51,10 +51,19 @@ if TYPE_CHECKING:
 AS_WRITTEN = "as written"
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 WITHOUT_MOVES = ("letters", "heat")
-"""Densities that do not show who moves."""
+"""Densities that do not show where ranks move."""
 
 LEAST_VERDICT = 8
-"""Lines that are left to the verdict below plans that stand below each other."""
+"""Lines that are left to the verdict where more detailed plans need the rest."""
+
+LEAST_PANEL = 6
+"""Lines of verdict and advice, for which what is above them scrolls."""
+
+MOST_VERDICT = 20
+"""Lines that verdict and advice take from plans that could use them."""
+
+LEAST_ASIDE = 53
+"""Columns of verdict and advice beside plans that stand below each other."""
 
 ROOM_FOR_CHANGE = 36
 """Lines of a terminal from which on it may have room for the difference of the text."""
@@ -68,6 +77,7 @@ CONTEXTS = (60, 12, 8, 5, 3)
 FEW_NODES = 64
 """Nodes up to which plans can be drawn as tiles in any terminal."""
 
+BORDER_KEYS = ("[ ]", "border")
 UNCHANGED = "nothing changes until you apply it"
 
 
@@ -85,6 +95,26 @@ class WhatIf:
 
     training: int | None = None
     """GPUs for training when disaggregated; None for what the framework gives it."""
+
+
+Where: TypeAlias = Literal["beside", "below", "aside"]
+"""The plans beside each other, or below each other; `aside`: below each other, and the verdict at their right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Where both plans stand, and how many columns and lines each drawing has."""
+
+    name: Where
+
+    width: int
+    height: int
+
+    def drawn(self, plans: Sequence[Drawing]) -> list[Drawing]:
+        """Both plans alike, in the most detailed density that fits."""
+        fitted = [one.change(width=self.width).fitted(self.height) for one in plans]
+        density = max((one.density for one in fitted), key=DENSITIES.index)
+        return [one.change(density=density, spare=min(one.spare for one in fitted)) for one in fitted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +136,12 @@ class WhatIfScreen(Dialog[WhatIf | None]):
     CHIP = "WHAT IF"
     KEYS = (
         ("enter", "apply"),
-        ("escape", "cancel"),
         ("← →", "choose"),
         ("tab", "next row"),
-        ("[ ]", "border"),
+        BORDER_KEYS,
         ("y", "copy"),
         ("x", "export"),
+        ("escape", "cancel"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left_square_bracket", "border(-1)", "border", priority=True),
@@ -164,14 +194,15 @@ class WhatIfScreen(Dialog[WhatIf | None]):
                         yield Label("GPUs per node")
                         yield TextField(str(now.gpus), type="integer", id="gpus", compact=True)
                 yield PoolBorder(id="split")
-            with Horizontal(id="plans"):
-                yield Panel(id="before")
-                yield Panel(id="after")
-            with Horizontal(id="verdicts"):
-                yield Panel(id="verdict")
-                with Vertical(id="advised"):
-                    yield Panel(id="advice")
-                    yield Panel(id="change")
+            with Vertical(id="compared"):
+                with Horizontal(id="plans"):
+                    yield Panel(id="before")
+                    yield Panel(id="after")
+                with Horizontal(id="verdicts"):
+                    yield Panel(id="verdict")
+                    with Vertical(id="advised"):
+                        yield Panel(id="advice")
+                        yield Panel(id="change")
 
     def on_mount(self) -> None:
         self.query_one("#layout").focus()
@@ -206,6 +237,7 @@ class WhatIfScreen(Dialog[WhatIf | None]):
             ascii=self._ascii,
         )
         box.border_title = title_of("What if", None, "" if bar.display else UNCHANGED)
+        self.name_keys(tuple(one for one in self.KEYS if self._movable or one != BORDER_KEYS))
         pools, pen = outcome.comparison.pools[1], self._pen(outcome.comparison.before)
         training = wanted.training or (pools.training if pools.apart else None)
         self.query_one(PoolBorder).divide(training, pools.total, pen, self._palette, movable=self._movable)
@@ -248,17 +280,23 @@ class WhatIfScreen(Dialog[WhatIf | None]):
         return GridPalette(self.app.theme_variables, color=not self.app.no_color)
 
     def _show_plans(self, outcome: Outcome) -> None:
-        plans = self.query_one("#plans")
-        stacked, drawings, room = self._drawings(outcome)
+        compared, plans = self.query_one("#compared"), self.query_one("#plans")
+        arrangement, drawings = self._arranged(outcome)
         self._shown = drawings
-        plans.set_class(stacked, "-stacked")
-        written = [_trimmed([*one.header(), *one.lines(0, room)]) for one in drawings]
+        for name in ("below", "aside"):
+            compared.set_class(arrangement.name == name, f"-{name}")
+        written = [_trimmed([*one.header(), *one.lines(0, arrangement.height)]) for one in drawings]
         heights = [len(lines) + 2 for lines in written]
-        plans.styles.height = sum(heights) if stacked else max(heights)
-        for name, drawing, lines, height in zip(("before", "after"), drawings, written, heights, strict=True):
-            self.query_one(f"#{name}").styles.height = height if stacked else max(heights)
+        aside, stacked = arrangement.name == "aside", arrangement.name != "beside"
+        lines = sum(heights) if stacked else max(heights)
+        plans.styles.width = arrangement.width + 4 if aside else "1fr"
+        plans.styles.height = "1fr" if aside else lines
+        self.query_one("#verdict").styles.height = self._verdict_height(outcome) if aside else "1fr"
+        compared.styles.min_height = lines if aside else lines + LEAST_PANEL
+        for name, drawing, shown, height in zip(("before", "after"), drawings, written, heights, strict=True):
+            self.query_one(f"#{name}").styles.height = height if arrangement.name == "below" else "1fr"
             self._entitle(name, drawing, outcome.comparison.difference)
-            self.query_one(f"#{name}", Panel).show(lines, self._palette)
+            self.query_one(f"#{name}", Panel).show(shown, self._palette)
         self.call_after_refresh(self._judge, outcome)
 
     def _judge(self, outcome: Outcome) -> None:
@@ -273,12 +311,8 @@ class WhatIfScreen(Dialog[WhatIf | None]):
 
     def _advise(self, outcome: Outcome, pen: Pen) -> None:
         """Points for and against; below them, where there is room, what would be written."""
-        layout = self._layout()
-        points = [one for one in outcome.comparison.advice if not one.detail]
-        general = [ADVICE[layout]] if layout is not None else list(ADVICE.values())
-        points += [Advice("hint", words) for words in general]
         advised, panel, change = (self.query_one(name) for name in ("#advised", "#advice", "#change"))
-        lines = advice_lines(pen, points, advised.size.width - 4, advised.size.height - 2)
+        lines = advice_lines(pen, self._points(outcome), advised.size.width - 4, advised.size.height - 2)
         room = advised.size.height - len(lines) - 4
         text = self._change_lines(outcome.text, pen, room) if room >= LEAST_CHANGE else []
         change.display = bool(text)
@@ -287,6 +321,13 @@ class WhatIfScreen(Dialog[WhatIf | None]):
             panel = self.query_one(name, Panel)
             panel.border_title = title_of(title, None, "" if title == "Advice" else "once applied")
             panel.show(shown, self._palette)
+
+    def _points(self, outcome: Outcome) -> list[Advice]:
+        """What speaks for and against, and what speaks for a layout in general."""
+        layout = self._layout()
+        general = [ADVICE[layout]] if layout is not None else list(ADVICE.values())
+        points = [one for one in outcome.comparison.advice if not one.detail]
+        return points + [Advice("hint", words) for words in general]
 
     def _change_lines(self, text: str | Refusal, pen: Pen, room: int) -> list[Line]:
         """What changes in the file, with as much of what stays around it as there is room for."""
@@ -309,41 +350,55 @@ class WhatIfScreen(Dialog[WhatIf | None]):
                 shown.append(yaml_line(line, pen.marks))
         return shown
 
-    def _drawings(self, outcome: Outcome) -> tuple[bool, list[Drawing], int]:
-        """Both plans in the most detailed density that fits; below each other if only then they show who moves.
+    def _arranged(self, outcome: Outcome) -> tuple[Arrangement, list[Drawing]]:
+        """Where the plans show most; of what shows as much, the first.
 
-        Also how many lines there are for each.
+        Only if nothing else shows who moves do they take lines that verdict and advice need.
         """
         comparison = outcome.comparison
         plans, memory = (comparison.before, comparison.after), comparison.memory
         rows = [max(rows) for rows in zip_longest(*map(_residents, plans), fillvalue=0)]
         figures = memory, {} if comparison.difference else memory
-        shown = [
-            Compared(moves, measured, bool(memory), rows)
-            for moves, measured in zip(outcome.moves, figures, strict=True)
+        drawings = [
+            Drawing(
+                plan,
+                ascii=self._ascii,
+                color=not self.app.no_color,
+                cell_width=cell_len,
+                compared=Compared(moves, measured, bool(memory), rows),
+            )
+            for plan, moves, measured in zip(plans, outcome.moves, figures, strict=True)
         ]
         width, height = self.size.width, self.query_one(".dialog").size.height
         height -= self.query_one("#choices").outer_size.height
-        found: list[tuple[bool, list[Drawing], int]] = []
-        beside, below = (False, width // 2, height - LEAST_VERDICT), (True, width, (height - LEAST_VERDICT) // 2)
-        for stacked, columns, lines in (beside, below):
-            drawings = [
-                Drawing(
-                    plan,
-                    ascii=self._ascii,
-                    color=not self.app.no_color,
-                    width=max(20, columns - 4),
-                    cell_width=cell_len,
-                    compared=compared,
-                ).fitted(max(6, lines - 2))
-                for plan, compared in zip(plans, shown, strict=True)
-            ]
-            density = max((one.density for one in drawings), key=DENSITIES.index)
-            drawings = [one.change(density=density) for one in drawings]
-            found.append((stacked, drawings, max(6, lines - 2)))
-            if density not in WITHOUT_MOVES:
-                return found[-1]
-        return min(found, key=lambda one: DENSITIES.index(one[1][0].density))
+        words, least = max(self._needed(outcome, width * 3 // 5, width * 2 // 5)), LEAST_VERDICT
+
+        def found(name: Where, columns: int, lines: int) -> tuple[Arrangement, list[Drawing]]:
+            arrangement = Arrangement(name, max(20, columns - 4), max(6, lines - 2))
+            return arrangement, arrangement.drawn(drawings)
+
+        choices = [found("beside", width // 2, height - words)]
+        if width > 2 * LEAST_ASIDE:
+            choices.append(found("aside", width - LEAST_ASIDE, height // 2))
+        if all(shown[0].density in WITHOUT_MOVES for _, shown in choices):
+            choices += found("beside", width // 2, height - least), found("below", width, (height - least) // 2)
+        return min(choices, key=lambda one: DENSITIES.index(one[1][0].density))
+
+    def _needed(self, outcome: Outcome, verdict: int, advice: int) -> tuple[int, int]:
+        """Lines that verdict and advice take in so many columns, with their borders."""
+        comparison, problems = outcome.comparison, outcome.session.problems
+        pens = self._pen(comparison.before), self._pen(comparison.after)
+        words = verdict_lines(pens, comparison, problems, verdict - 2, MOST_VERDICT)
+        points = advice_lines(pens[1], self._points(outcome), advice - 4, MOST_VERDICT)
+        return 2 + len(words), 2 + len(points)
+
+    def _verdict_height(self, outcome: Outcome) -> int:
+        """Beside plans, which show who moves: the verdict says it too in the lines that advice does not need."""
+        room = self.query_one("#compared").size.height
+        silent = replace(outcome, comparison=replace(outcome.comparison, moves=()))
+        least, _ = self._needed(silent, LEAST_ASIDE, LEAST_ASIDE)
+        verdict, advice = self._needed(outcome, LEAST_ASIDE, LEAST_ASIDE)
+        return min(room - LEAST_PANEL, max(least, min(verdict, room - advice)))
 
     def _entitle(self, name: str, drawing: Drawing, difference: Difference) -> None:
         """Say in the border of a plan what it is, and what its signs mean."""
@@ -358,12 +413,11 @@ class WhatIfScreen(Dialog[WhatIf | None]):
         if name == "after" and moving:
             title = Content.assemble(title, (f"  {moving} move", "bold $grid-text"))
         panel.border_title = title
-        key: list[str] = []
-        if drawing.density not in WITHOUT_MOVES:
-            key = [f"{sign.text} {text}" for sign, text in drawing.pen.moves_key()]
-            key += [f"{drawing.pen.glyphs.eighths[-1]} peak memory"] * bool(drawing.pen.memory)
-        elif drawing.density == "letters" and moving:
-            key = [f"{'tinted' if drawing.pen.color else 'underlined'}: moves"]
+        pen, letters = drawing.pen, drawing.density == "letters"
+        key = [f"{'tinted' if pen.color else 'underlined'}: moves"] * (letters and bool(moving))
+        signs = pen.moves_key() if drawing.density != "heat" else ()
+        key += [f"{sign.text} {text}" for sign, text in signs if not letters or sign.text == pen.glyphs.ends]
+        key += [f"{pen.glyphs.eighths[-1]} peak memory"] * (drawing.density not in WITHOUT_MOVES and bool(pen.memory))
         panel.border_subtitle = Content("   ".join(key))
 
     # Taking it along

@@ -36,6 +36,8 @@ def changed_columns(old: Line, new: Line) -> tuple[int, int] | None:
     if old == new:
         return None
     before, after = _cells(old), _cells(new)
+    if before == after:  # the same in other pieces
+        return None
     if len(before) != len(after):
         return 0, max(len(before), len(after))
     first = next(column for column, (one, other) in enumerate(zip(before, after, strict=True)) if one != other)
