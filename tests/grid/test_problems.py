@@ -28,7 +28,7 @@ FIRST = [
 
 def shown(make_plan: Build, room: int, first: int = 0) -> list[str]:
     entries = problem_entries(Pen(make_plan([4], {})), PROBLEMS, [], 25, room=room)
-    return [plain(line).rstrip() for line, _ in windowed(entries[first:], room, "…", counted=True)]
+    return [plain(line).rstrip() for line, _ in windowed(entries, first, room, "…", counted=True)]
 
 
 def test_whole_entries_are_shown_and_how_many_more_there_are(make_plan: Build) -> None:
@@ -39,6 +39,12 @@ def test_whole_entries_are_shown_and_how_many_more_there_are(make_plan: Build) -
     assert shown(make_plan, 8, 2)[0] == "✗ rule2"
 
 
+def test_entries_above_are_counted_too(make_plan: Build) -> None:
+    assert shown(make_plan, 8, 1)[-1] == "  and 2 more", "one above, one below"
+    last = shown(make_plan, 8, 2)
+    assert (last[0], last[-1]) == ("✗ rule2", "  and 2 more"), "both above"
+
+
 def test_a_sentence_that_is_cut_ends_in_an_ellipsis(make_plan: Build) -> None:
     assert shown(make_plan, 5) == [*FIRST[:2], "  node is 4 but the acto…", "", "  and 2 more"]
 
@@ -46,7 +52,7 @@ def test_a_sentence_that_is_cut_ends_in_an_ellipsis(make_plan: Build) -> None:
 def test_many_notices_are_counted(make_plan: Build) -> None:
     notices = [Drift("dead_rank", f"actor {rank} is dead", "actor", rank, 0, 0) for rank in range(8000)]
     entries = problem_entries(Pen(make_plan([4], {})), PROBLEMS, notices, 25, room=9)
-    lines = windowed(entries, 9, "…", counted=True)
+    lines = windowed(entries, 0, 9, "…", counted=True)
     assert plain(lines[-1][0]) == "  and 8,002 more"
     assert lines[-1][1] is entries[1], "it leads to the first of them"
     assert len(entries) < 100

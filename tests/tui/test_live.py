@@ -14,6 +14,7 @@ from textual.drivers.headless_driver import HeadlessDriver
 from placetui.document import PlanRequest
 from placetui.grid.look.style import WARNING
 from placetui.observe.alerts import Thresholds
+from placetui.observe.model import ProcessSample
 from placetui.observe.ports import Status
 from placetui.tui.actions import Context
 from placetui.tui.app import COLLECTING, Dashboard
@@ -323,3 +324,19 @@ async def test_the_next_problem_is_one_of_the_file_or_one_that_is_seen(desk: Des
         await seat.sees("actor 9 is dead")
         await seat.press("exclamation_mark")
         await seat.until(lambda: seat.cursor == (1, "gpu", 1), "the dead rank")
+
+
+async def test_the_most_urgent_problem_is_in_view_until_another_is_selected(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", (100, 30), live=True) as seat:
+        source = desk.sources[0]
+        seen = world.simulated(source.plan)
+        foreign = ProcessSample(4711, 6 * GIB, user="tomas", command="python eval.py")
+        first = seen.nodes[0].devices[2]
+        seen = world.with_device(seen, 0, 2, processes=(*first.processes, foreign))
+        source.deliver(seen)
+        await seat.sees("Problems 1", "≠ foreign process")
+        seen = world.with_rank(seen, "reward", 10, state="dead", reason="CUDA error: " + "an illegal access " * 8)
+        source.deliver(seen)
+        await seat.sees("Problems 2", "✗ reward 10 is dead", "and 1 more")
+        await seat.press("exclamation_mark", "exclamation_mark")
+        await seat.sees("▸ foreign process", "and 1 more")

@@ -25,7 +25,7 @@ from placetui.grid.panels.entries import Entry, spread, wrapped
 from placetui.grid.pen import Pen
 from placetui.observe.totals import Totals
 from placetui.placement.plan import Component
-from placetui.placement.wording import GIB, count, pattern_text, share_figure
+from placetui.placement.wording import GIB, pattern_text, share_figure
 
 MOST_GIB = 10_000
 """Memory from which on it is in TiB."""
@@ -35,6 +35,11 @@ MOST_SQUARES = 20
 
 COLUMN = 38
 """Columns that an entry of a panel with two columns takes."""
+
+FEW_LINES = 3
+"""Lines of such a panel in which components may stand one by one."""
+
+LEAST_RULE, LEAST_NAME = 6, 8
 
 
 def component_entries(
@@ -50,21 +55,29 @@ def component_entries(
 
     `was` is how the rule of the chosen one read before.
     """
-    components = pen.plan.components
-    longest = max((pen.name_width(name) for name in components), default=4)
-    longest = min(longest, width // 2)
+    components = pen.plan.components.values()
+    shares = max((len(_share(one)) for one in components), default=0)
+    room = width - 4 - shares - max((pen.width(_figure(one, totals)) for one in components), default=0)
+    names = [pen.name_width(one.name) for one in components]
+    # A name that takes the columns of the shares has a line without one.
+    columns = max((one for one in names if one <= room), default=0), shares
     return [
-        Entry(tuple(_lines(pen, one, width, longest, live, totals, was if one.name == chosen else None)), one.name)
-        for one in components.values()
+        Entry(tuple(_lines(pen, one, width, columns, live, totals, was if one.name == chosen else None)), one.name)
+        for one in components
     ]
 
 
-def component_rows(pen: Pen, width: int) -> list[Line]:
-    """As little as names them: two beside each other where there is room."""
-    cells = [_short(pen, one) for one in pen.plan.components.values()]
-    across = 2 if width >= 2 * COLUMN else 1
+def component_rows(pen: Pen, width: int, totals: Totals | None = None) -> list[Entry]:
+    """As little as names them: two beside each other where there is room, unless one each fits and says more."""
+    components = list(pen.plan.components.values())
+    across = 2 if width >= 2 * COLUMN and len(components) > 1 else 1
+    wide = width // across - (across > 1)
+    cells, whole = _short(pen, components, totals, wide)
+    if not whole and across > 1 and len(components) <= FEW_LINES:
+        across, (cells, _) = 1, _short(pen, components, totals, width)
     starts = [place * (width // across) for place in range(across)]
-    return [pen.across(cells[first : first + across], starts, width) for first in range(0, len(cells), across)]
+    rows = ((components[at], cells[at : at + across]) for at in range(0, len(cells), across))
+    return [Entry((pen.across(row, starts, width),), first.name, len(row)) for first, row in rows]
 
 
 def component_table(pen: Pen, names: Sequence[str], width: int) -> list[Line]:
@@ -132,48 +145,76 @@ def _places(pen: Pen, component: Component, width: int, rows: int, named: bool) 
     return found
 
 
-def _short(pen: Pen, component: Component) -> list[Run]:
-    longest = min(14, max(pen.name_width(name) for name in pen.plan.components))
-    name = pen.cut(pen.clean(component.name), longest)
-    rule = pen.clean(component.rule.text.strip())
-    ranks = count(component.world_size, "rank")
+def _short(
+    pen: Pen, components: Sequence[Component], totals: Totals | None, width: int
+) -> tuple[list[list[Run]], bool]:
+    """Chip, name, rule, share and count of each in columns, and whether nothing is cut; counts never are."""
+    names = [pen.clean(one.name) for one in components]
+    rules = [pen.clean(one.rule.text.strip()) for one in components]
+    figures = [_figure(one, totals) for one in components]
+    name, rule = (max(map(pen.measure, texts), default=0) for texts in (names, rules))
+    share, figure = max((len(_share(one)) for one in components), default=0), max(map(pen.width, figures), default=0)
+    room = width - len(" A  ") - 1 - (share + 2 if share else 0) - figure - 2
+    needed = name + rule
+    name = min(name, max(LEAST_NAME, room - min(rule, LEAST_RULE)))
+    rule = max(0, min(rule, room - name))
+    noun = " ranks" if room - needed >= len(" ranks") else ""
     return [
-        pen.chip(component.name),
-        Run(f" {name}{' ' * (longest - pen.measure(name))} ", TEXT),
-        Run(f"{pen.cut(rule, 8):<8} ", TEXT),
-        Run(f"{_share(component):>4}  ", MUTED),
-        Run(ranks, MUTED),
-    ]
+        [
+            pen.chip(one.name),
+            Run(f" {_padded(pen, names[place], name)} ", TEXT),
+            Run(_padded(pen, rules[place], rule), TEXT),
+            Run(f"  {_share(one):>{share}}" if share else "", MUTED),
+            Run(" " * (figure + 2 - pen.width(figures[place])), TEXT),
+            *figures[place],
+            Run(noun.removesuffix("s") if noun and one.world_size == 1 else noun, MUTED),
+        ]
+        for place, one in enumerate(components)
+    ], needed <= room
+
+
+def _padded(pen: Pen, text: str, width: int) -> str:
+    shown = pen.cut(text, width)
+    return shown + " " * (width - pen.measure(shown))
 
 
 def _share(component: Component) -> str:
     return "" if component.share is None else share_figure(component.share)
 
 
+def _figure(component: Component, totals: Totals | None) -> list[Run]:
+    """How many ranks there are; of a job that runs also how many are alive."""
+    alive = None if totals is None else totals.alive.get(component.name)
+    if totals is None or alive is None:
+        return [Run(f"{component.world_size:,}", MUTED)]
+    style = ERROR if component.name in totals.dead else NAME
+    return [Run(f"{alive:,}", style), Run(f"/{component.world_size:,}", MUTED)]
+
+
 def _lines(
     pen: Pen,
     component: Component,
     width: int,
-    column: int,
+    columns: tuple[int, int],
     live: Overlay | None,
     totals: Totals | None,
     was: str | None,
 ) -> Iterator[Line]:
-    """`was` is None for those that are not chosen."""
-    chosen = was is not None
+    """In columns of names and shares; `was` is None for those that are not chosen."""
+    chosen, (names, shares) = was is not None, columns
     ground: Ground | None = "raised" if chosen else None
-    name, rule = pen.cut(pen.clean(component.name), column), pen.clean(component.rule.text.strip())
+    name, rule, share = pen.clean(component.name), pen.clean(component.rule.text.strip()), _share(component)
     alive = None if totals is None else totals.alive.get(component.name)
-    figure = [Run(f"{component.world_size:,}", MUTED)]
-    if alive is not None:
-        style = ERROR if totals and component.name in totals.dead else NAME
-        figure = [Run(f"{alive:,}", style), Run(f"/{component.world_size:,}", MUTED)]
-    padded = name + " " * (column - pen.measure(name))
+    figure = _figure(component, totals)
+    name = pen.cut(name, width - 3 - pen.width(figure))
     left = [
         Run(f"{pen.marks[component.name].letter} ", pen.letter_style(component.name)),
-        Run(padded, NAME if chosen else TEXT),
-        Run(f" {_share(component):>4}", MUTED),
+        Run(_padded(pen, name, max(names, pen.measure(name))), NAME if chosen else TEXT),
     ]
+    if pen.measure(name) > names:
+        rule = f"{share}  {rule}".strip()
+    elif shares:
+        left.append(Run(f" {share:>{shares}}", MUTED))
     room = width - pen.width((*left, *figure)) - 3
     fits = pen.measure(rule) <= room
     yield spread(pen, [*left, Run(f"  {rule}", MUTED)] if fits else left, figure, width, ground)

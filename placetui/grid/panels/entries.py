@@ -32,40 +32,45 @@ class Entry(NamedTuple):
         return len(self.lines) - (self.lines[-1:] == ((),))
 
 
-def windowed(entries: Sequence[Entry], room: int, ellipsis: str, *, counted: bool) -> list[tuple[Line, Entry | None]]:
-    """The lines of as many entries as there is room for, each with its entry; the last one is cut if need be.
+def windowed(
+    entries: Sequence[Entry], first: int, room: int, ellipsis: str, *, counted: bool
+) -> list[tuple[Line, Entry | None]]:
+    """The lines of as many entries as there is room for from the first one on, each with its entry; the last one is cut
+    if need be.
 
-    With `counted`, the last line says how many more there are, and leads to the first of them.
+    With `counted`, the last line says how many more there are, above and below, and leads to the next of them.
     """
     shown: list[tuple[Line, Entry | None]] = []
-    for place, one in enumerate(entries):
-        space = room - len(shown) - _reserved(entries, place, counted)
+    hidden = entries[:first]
+    for place, one in enumerate(entries[first:], first):
+        space = room - len(shown) - _reserved(entries, first, place, counted)
         if one.height <= space:
             shown += ((line, one) for line in one.lines)
             continue
-        rest = entries[place:]
-        if place == 0 or space >= LEAST_LINES:
+        after = entries[place:]
+        if place == first or space >= LEAST_LINES:
             lines = one.lines[: max(1, space)]
             shown += ((line, one) for line in (*lines[:-1], _continued(lines[-1], ellipsis), *one.lines[one.height :]))
-            rest = rest[1:]
-        if counted and (rest := [one for one in rest if one.value is not None]):
-            words = f"  and {sum(one.number for one in rest):,} more"
-            shown = [*shown[: room - 1], ((Run(words, MUTED),), rest[0])]
+            after = after[1:]
+        hidden = [*after, *hidden]
         break
+    if counted and (hidden := [one for one in hidden if one.value is not None]):
+        words = f"  and {sum(one.number for one in hidden):,} more"
+        shown = [*shown[: room - 1], ((Run(words, MUTED),), hidden[0])]
     return shown[:room]
 
 
 def is_whole(entries: Sequence[Entry], first: int, last: int, room: int, *, counted: bool) -> bool:
     """Whether a window that begins with the first entry shows all of the last one."""
     lines = sum(len(one.lines) for one in entries[first:last]) + entries[last].height
-    return lines <= room - _reserved(entries, last, counted)
+    return lines <= room - _reserved(entries, first, last, counted)
 
 
-def _reserved(entries: Sequence[Entry], place: int, counted: bool) -> int:
-    """Lines below an entry for the count of those after it."""
+def _reserved(entries: Sequence[Entry], first: int, place: int, counted: bool) -> int:
+    """Lines below an entry for the count of those that a window from the first one on does not show."""
     one = entries[place]
-    follow = counted and any(other.value is not None for other in entries[place + 1 :])
-    return 1 + len(one.lines) - one.height if follow else 0
+    hidden = counted and (first > 0 or any(other.value is not None for other in entries[place + 1 :]))
+    return 1 + len(one.lines) - one.height if hidden else 0
 
 
 def _continued(line: Line, ellipsis: str) -> Line:

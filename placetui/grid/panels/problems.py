@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from placetui.grid.look.style import ERROR, FAINT, MUTED, OK, TEXT, WARNING, Ground, Line, Run
 from placetui.grid.panels.entries import Entry, is_whole, spread, wrapped
 from placetui.grid.pen import Pen
-from placetui.grid.tables.rows import Notice
+from placetui.grid.tables.rows import Notice, key_of
+from placetui.observe.alerts import Alert
 from placetui.observe.drift import Drift
 from placetui.placement.problems import Problem
 from placetui.placement.wording import plain
@@ -27,7 +28,7 @@ def problem_entries(
     notices: Sequence[Notice],
     width: int,
     *,
-    chosen: Problem | None = None,
+    chosen: Problem | Notice | None = None,
     room: int = 0,
 ) -> list[Entry]:
     """A tinted block for each; at the end what is fine.
@@ -36,9 +37,10 @@ def problem_entries(
     """
     found = [*problems, *sorted(notices, key=lambda one: one.kind not in DEADLY)]
     shown = found[: len(problems) + MOST_NOTICES]
+    key = None if chosen is None else problem_key(chosen)
 
     def listed(shown: Sequence[Problem | Notice], most: int) -> list[Entry]:
-        return [Entry((*_block(pen, one, width, most, chosen=one == chosen), ()), one) for one in shown]
+        return [Entry((*_block(pen, one, width, most, chosen=problem_key(one) == key), ()), one) for one in shown]
 
     lines, best = MOST_LINES, -1
     for most in range(MOST_LINES, 0, -1):
@@ -54,6 +56,11 @@ def problem_entries(
     if not problems:
         entries.append(Entry((pen.fitted([Run(f"{pen.glyphs.done} ", OK), Run("the file is fine", FAINT)], width),)))
     return entries
+
+
+def problem_key(one: object) -> object:
+    """What stays the same of it from one observation to the next."""
+    return key_of(one) if isinstance(one, Drift | Alert) else one
 
 
 def _block(pen: Pen, one: Problem | Notice, width: int, most: int, *, chosen: bool) -> list[Line]:

@@ -185,9 +185,12 @@ class ListPanel(PlanPanel, can_focus=True):
             return self.panel
 
     counts_rest: ClassVar[bool] = False
-    """Whether the last line says how many entries are below the edge."""
+    """Whether the last line says how many entries are not in view."""
 
     _entries: Sequence[Entry] = ()
+    _height = 0
+    """Lines of all entries."""
+
     _cursor = 0
     _first = 0
     """The first entry in view."""
@@ -195,29 +198,51 @@ class ListPanel(PlanPanel, can_focus=True):
     _rows: Sequence[tuple[Line, Entry | None]] = ()
     """Every line in view, and its entry."""
 
+    @property
+    def selected(self) -> Any:
+        """The value of the entry that is selected elsewhere: it is in view while the panel has no focus."""
+        return None
+
+    def key_of(self, value: Any) -> object:
+        """What stays the same of a value while its figures change."""
+        return value
+
     def fill(self, entries: Sequence[Entry], palette: GridPalette) -> None:
-        """Show other entries; the cursor stays on its own, wherever that is now."""
-        at = self._entries[self._cursor].value if self._entries else None
-        same = (place for place, one in enumerate(entries) if at is not None and one.value == at)
-        self._entries, self._cursor = entries, next(same, max(0, min(self._cursor, len(entries) - 1)))
+        """Show other entries: from the top, or with what is selected in view.
+
+        In focus, the cursor stays on its own entry, wherever that is now.
+        """
+        here, start = self.selected, 0
+        if self.has_focus and self._entries:
+            here, start = self._entries[self._cursor].value, min(self._cursor, max(0, len(entries) - 1))
+        key = None if here is None else self.key_of(here)
+        same = (
+            place
+            for place, one in enumerate(entries)
+            if key is not None and one.value is not None and self.key_of(one.value) == key
+        )
+        self._entries, self._cursor = entries, next(same, start)
         self._show_entries(palette)
 
     def _show_entries(self, palette: GridPalette) -> None:
         """Draw from the first entry in view, which is the earliest from which the one at the cursor is whole."""
-        entries, last = self._entries, len(self._entries) - 1
-        if self.styles.auto_dimensions:
-            self._rows = [(line, one) for one in entries for line in one.lines]
-        else:
-            room = max(1, self.room)
-            self._first = min(self._first, self._cursor)
-            while self._first and is_whole(entries, self._first - 1, last, room, counted=False):
-                self._first -= 1
-            while self._first < self._cursor and not is_whole(
-                entries, self._first, self._cursor, room, counted=self.counts_rest
-            ):
-                self._first += 1
-            self._rows = windowed(entries[self._first :], room, glyphs(self._ascii).ellipsis, counted=self.counts_rest)
+        entries, last, counted = self._entries, len(self._entries) - 1, self.counts_rest
+        height = sum(len(one.lines) for one in entries)
+        if self.styles.auto_dimensions and height != self._height:
+            self.refresh(repaint=False, layout=True)
+        self._height = height
+        room = self.room or max(1, height)
+        self._first = min(self._first, self._cursor)
+        while self._first and is_whole(entries, self._first - 1, last, room, counted=counted):
+            self._first -= 1
+        while self._first < self._cursor and not is_whole(entries, self._first, self._cursor, room, counted=counted):
+            self._first += 1
+        self._rows = windowed(entries, self._first, room, glyphs(self._ascii).ellipsis, counted=counted)
         self.show([line for line, _ in self._rows], palette)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """All entries, whether there is room for them or not."""
+        return self._height
 
     def entry_at(self, y: int) -> Entry | None:
         """The entry on a line of the panel."""
@@ -250,4 +275,6 @@ class ListPanel(PlanPanel, can_focus=True):
     def on_focus(self) -> None:
         self.refresh()
 
-    on_blur = on_focus
+    def on_blur(self) -> None:
+        self.update()
+        self.refresh()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from textual.geometry import Size
 from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
@@ -14,12 +17,17 @@ from placetui.grid.panels.fits import Fits, fit_lines
 from placetui.grid.panels.jobs import job_entries
 from placetui.grid.panels.launch import waiting_entries
 from placetui.grid.panels.moves import move_lines
+from placetui.grid.panels.problems import problem_key
+from placetui.grid.tables.rows import Notice
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Problem
 from placetui.placement.wording import count
 from placetui.tui.cluster.launch import Launch
 from placetui.tui.live import LivePicture
 from placetui.tui.widgets.panel import ListPanel, name_border, title_of
+
+ONE_LINE = 3
+"""Lines of a panel with a single line in its border."""
 
 HEAT_AFTER = 0.5
 """Seconds after which the panels beside the heat wall show it."""
@@ -66,12 +74,31 @@ class ComponentsPanel(SidePanel):
 
     watch_component = SidePanel.update
 
+    counts_rest = True
+
+    _alone = False
+    """Whether what is below needs no more than a line."""
+
+    @property
+    def selected(self) -> str | None:
+        preview = None if self.picture is None else self.picture.preview
+        return self.component if preview is None else preview.component
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """All entries, as far as what is below has the lines that it needs."""
+        below = ONE_LINE if self._alone else container.height * 2 // 5
+        return min(super().get_content_height(container, viewport, width), max(1, container.height - below))
+
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
         name_border(self, title_of("Components", len(picture.plan.components)))
         if self.has_class("-rows"):
-            names = list(picture.plan.components)
-            return [Entry((line,), names[min(n, len(names) - 1)]) for n, line in enumerate(component_rows(pen, width))]
+            return component_rows(pen, width, picture.totals)
         preview = picture.preview
+        launching, jobs = picture.live is not None and picture.live.launching, self.screen.has_class("-wide", "-jobs")
+        alone = not (launching or jobs or preview or picture.session.problems or picture.notices)
+        if alone != self._alone:
+            self._alone = alone
+            self.refresh(repaint=False, layout=True)
         if preview is not None:
             was = preview.was if preview.differs else ""
             return component_entries(pen, width, chosen=preview.component, was=was)
@@ -85,17 +112,17 @@ class ProblemsPanel(SidePanel):
 
     launch: reactive[Launch | None] = reactive(None, repaint=False, init=False, always_update=True)
 
-    chosen: reactive[Problem | None] = reactive(None, repaint=False, init=False)
+    chosen: reactive[Problem | Notice | None] = reactive(None, repaint=False, init=False)
     """The problem that is selected."""
 
-    watch_launch = SidePanel.update
+    watch_launch = watch_chosen = SidePanel.update
 
-    def watch_chosen(self, chosen: Problem | None) -> None:
-        """Mark the selected problem, and scroll to it."""
-        self.update()
-        place = next((place for place, entry in enumerate(self._entries) if entry.value == chosen), None)
-        if chosen is not None and place is not None:
-            self.action_move(place - self._cursor)
+    @property
+    def selected(self) -> Problem | Notice | None:
+        return self.chosen
+
+    def key_of(self, value: Any) -> object:
+        return problem_key(value)
 
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
         if self.launch is not None and not picture.notices:
