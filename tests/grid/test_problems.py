@@ -33,7 +33,7 @@ def shown(make_plan: Build, room: int, first: int = 0) -> list[str]:
 
 def test_whole_entries_are_shown_and_how_many_more_there_are(make_plan: Build) -> None:
     assert shown(make_plan, 8) == [*FIRST, "  and 2 more"]
-    assert shown(make_plan, 11)[7:] == ["  and 2 more"], "no bare title"
+    assert shown(make_plan, 9)[7:] == ["✗ rule1", "✗ rule2"], "titles of the others rather than a count"
     assert len(shown(make_plan, 20)) == 20, "all of them, without a blank line at the end"
     assert "more" not in "".join(shown(make_plan, 20))
     assert shown(make_plan, 8, 2)[0] == "✗ rule2"
@@ -53,6 +53,6 @@ def test_many_notices_are_counted(make_plan: Build) -> None:
     notices = [Drift("dead_rank", f"actor {rank} is dead", "actor", rank, 0, 0) for rank in range(8000)]
     entries = problem_entries(Pen(make_plan([4], {})), PROBLEMS, notices, 25, room=9)
     lines = windowed(entries, 0, 9, "…", counted=True)
-    assert plain(lines[-1][0]) == "  and 8,002 more"
-    assert lines[-1][1] is entries[1], "it leads to the first of them"
+    assert plain(lines[-1][0]) == "  and 8,001 more"
+    assert lines[-1][1] is entries[2], "it leads to the first of them"
     assert len(entries) < 100

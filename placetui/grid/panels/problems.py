@@ -33,24 +33,31 @@ def problem_entries(
 ) -> list[Entry]:
     """A tinted block for each; at the end what is fine.
 
-    Sentences of notices are shorter if not all fit into the room: the list of drift has them as a whole.
+    If not all fit into the room, sentences of notices are shorter, and those but the chosen one, else the first, may
+    have none: the file and the list of drift have them as a whole.
     """
     found = [*problems, *sorted(notices, key=lambda one: one.kind not in DEADLY)]
     shown = found[: len(problems) + MOST_NOTICES]
     key = None if chosen is None else problem_key(chosen)
 
-    def listed(shown: Sequence[Problem | Notice], most: int) -> list[Entry]:
-        return [Entry((*_block(pen, one, width, most, chosen=problem_key(one) == key), ()), one) for one in shown]
+    at = next((place for place, one in enumerate(shown) if problem_key(one) == key), 0)
 
-    lines, best = MOST_LINES, -1
-    for most in range(MOST_LINES, 0, -1):
-        entries = listed(shown[:room], most)
-        whole = sum(is_whole(entries, 0, place, room, counted=True) for place in range(len(entries)))
-        if whole > best:
-            lines, best = most, whole
-        if whole == len(entries):
-            break
-    entries = listed(shown, lines)
+    def entry(place: int, most: int) -> Entry:
+        one = shown[place]
+        block = _block(pen, one, width, most, chosen=problem_key(one) == key)
+        return Entry((*block, ()) if most else tuple(block), one)
+
+    near = range(min(len(shown), max(room, at + 1)))
+    by_lines = [[entry(place, most) for place in near] for most in range(MOST_LINES + 1)]
+
+    def whole(lines: tuple[int, int]) -> int:
+        """How many are whole where the one and the others have so many lines."""
+        mixed = [by_lines[lines[place != at]][place] for place in near]
+        return sum(is_whole(mixed, 0, place, room, counted=True) for place in near)
+
+    mosts = range(MOST_LINES, 0, -1)
+    one_lines, lines = max(((most, other) for most in mosts for other in range(most, -1, -1)), key=whole)
+    entries = [entry(place, one_lines if place == at else lines) for place in range(len(shown))]
     if rest := found[len(shown) :]:
         entries.append(Entry(((Run(f"  and {len(rest)} more", MUTED),),), rest[0], len(rest)))
     if not problems:
@@ -64,12 +71,12 @@ def problem_key(one: object) -> object:
 
 
 def _block(pen: Pen, one: Problem | Notice, width: int, most: int, *, chosen: bool) -> list[Line]:
-    """A title, and sentences of at most so many lines."""
+    """A title with its place, and sentences of at most so many lines; those of a problem are whole if there are any."""
     if isinstance(one, Problem):
-        sign, title, sentences, error = _of_problem(pen, one, width)
-        most = MOST_LINES
+        sign, title, place, sentences, error = _of_problem(pen, one, width)
+        most = most and MOST_LINES
     else:
-        title, *sentences = notice_words(pen, one)
+        title, place, *sentences = notice_words(pen, one)
         sign, error = notice_sign(pen, one), one.kind in DEADLY
     ground: Ground = "error" if error else "warning"
     style = ERROR if error else WARNING
@@ -79,19 +86,19 @@ def _block(pen: Pen, one: Problem | Notice, width: int, most: int, *, chosen: bo
         spread(pen, [Run(start, style), Run(part, style)], [], width, ground)
         for start, part in zip(signs, titles, strict=True)
     ]
-    for sentence in filter(None, sentences):
-        lines += wrapped(pen, sentence, width, TEXT, ground, most=most)
+    for sentence in filter(None, (place, *(sentences if most else ()))):
+        lines += wrapped(pen, sentence, width, TEXT, ground, most=max(1, most))
     return lines
 
 
-def _of_problem(pen: Pen, problem: Problem, width: int) -> tuple[str, str, list[str], bool]:
-    """Its sign, title and sentences, and whether it is an error."""
+def _of_problem(pen: Pen, problem: Problem, width: int) -> tuple[str, str, str, list[str], bool]:
+    """Its sign, title, place and sentences, and whether it is an error."""
     error = problem.severity == "error"
     place, title = f"line {problem.line}" if problem.line else "", problem.rule
     if place and len(title) + len(place) + 4 <= width:
         title, place = f"{title}  {place}", ""
     sign = pen.glyphs.states["dead"] if error else pen.glyphs.above
-    return sign, title, [plain(one) for one in (place, problem.message, problem.hint) if one], error
+    return sign, title, place, [plain(one) for one in (problem.message, problem.hint) if one], error
 
 
 def _in_lines(title: str, room: int) -> Iterator[str]:

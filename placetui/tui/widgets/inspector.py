@@ -12,7 +12,7 @@ from placetui.grid import Line, Pen, Place, Run, clean
 from placetui.grid.excerpt import excerpt_lines, problem_block, problem_lines, problem_title
 from placetui.grid.inspector import COMPACT, Flow, Inspection, inspect
 from placetui.grid.look.style import FAINT, MUTED, NAME
-from placetui.grid.panels.components import component_lines, component_table
+from placetui.grid.panels.components import component_lines, place_lines
 from placetui.placement.plan import GPU
 from placetui.placement.problems import Problem
 from placetui.tui.actions import BY_ID, READ_ONLY, Context, View, key_names, why_not
@@ -82,7 +82,7 @@ class Inspector(PlanPanel):
         elif not self.content_size.height:
             return
         elif one.file is not None and pen.plan.components:
-            self._show_components(one.file, pen, palette)
+            self._show_components(one, one.file, pen, palette)
         else:
             self._show_place(one, pen, palette)
 
@@ -93,36 +93,34 @@ class Inspector(PlanPanel):
         width, height, screen = self.content_size.width, self.room, self.screen
         session, in_grid = one.picture.session, one.view == "grid"
         above = in_grid and screen.has_class("-narrow")
-        if above and screen.has_class("-void"):
-            height = screen.size.height
-        elif above:
+        void = screen.has_class("-void")
+        if above and not void:
             height = screen.size.height - 5 if screen.has_class("-tiny") else (screen.size.height - 3) * 2 // 3 - 2
         listed = session.problems if above or one.alone else (problem,)
-        if one.file is not None and problem in one.file.problems:
+        if one.file is not None and problem in one.file.problems and one.file.components:
             ordered = [problem, *(other for other in one.file.problems if other is not problem)]
             lines = [line for other in ordered for line in (*problem_block(pen, other, width), ())]
-            if one.file.components:
-                lines += component_lines(pen, one.file.components, width, max(0, height - len(lines)))
-            elif one.alone:
-                lines = problem_lines(pen, (), problem, listed, width, height)
+            lines += component_lines(pen, one.file.components, width, max(0, height - len(lines)))
             lines = lines[:height]
+        elif one.file is not None and problem in one.file.problems:
+            lines = problem_lines(pen, (), problem, session.problems, width, height)
         else:
-            text, context = session.text.splitlines(), CONTEXT if above else height
+            text, context = session.text.splitlines(), CONTEXT if above and not void else height
             lines = problem_lines(pen, text, problem, listed, width, height, context=context)
         keys = ["! next"] * (len(session.problems) > 1 and one.view != "text") + ["enter go there"] * in_grid
         title = content_of(problem_title(pen, problem, session.problems, width), palette)
         name_border(self, title, "  ".join(keys))
         self.show(lines, palette)
 
-    def _show_components(self, file: FilePane, pen: Pen, palette: GridPalette) -> None:
-        """What the file's line under the cursor places, else all components."""
+    def _show_components(self, one: Subject, file: FilePane, pen: Pen, palette: GridPalette) -> None:
+        """What the file's line under the cursor places, else all components; where they are listed, their ranks."""
         names, width = file.components, max(20, self.content_size.width)
         if names:
-            lines = component_lines(pen, names, width, self.room)
             title = title_of(clean(", ".join(names), self._ascii), None, f"line {file.cursor_location[0] + 1}")
         else:
-            lines = component_table(pen, list(pen.plan.components), width)[: self.room]
-            title = title_of("Components", len(pen.plan.components))
+            title = title_of("Components", len(pen.plan.components), "" if one.alone else "nodes and devices")
+        listed = names or list(pen.plan.components)
+        lines = (component_lines if names or one.alone else place_lines)(pen, listed, width, self.room)
         name_border(self, title)
         self.show(lines, palette)
 
