@@ -218,7 +218,7 @@ class Preview:
 
     before: Session
     after: Session
-    """With the last text that gave a plan."""
+    """With the text; the session before where the text gives no plan."""
 
     difference: Difference | None = None
     """Between their plans; None until it is worked out."""
@@ -232,7 +232,7 @@ class Preview:
 
     @property
     def shown(self) -> str:
-        """The last text that gave a plan."""
+        """The rule of the plan that is shown."""
         return self.after.rule_text(self.component) or ""
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from placetui.grid.look.style import FAINT, MUTED, NAME, TEXT, WARNING, Line, LineBuilder, Run
+from placetui.grid.look.style import FAINT, MUTED, NAME, TEXT, Line, LineBuilder, Run
 from placetui.grid.moves import ADDED
 from placetui.grid.pen import Pen
 from placetui.placement.diff import ComponentDifference, Difference, RankPosition
@@ -31,7 +31,7 @@ def move_lines(pen: Pen, difference: Difference, width: int, room: int) -> list[
         line = LineBuilder()
         pen.write(line, (letter, rank), max(0, arrow - old - 2))
         line.put(arrow - 1 - len(before), before, MUTED)
-        line.put(arrow, pen.glyphs.goes, WARNING)
+        line.put(arrow, pen.glyphs.goes, MUTED)
         line.put(arrow + 2, after, NAME)
         lines.append(tuple(line.runs))
     if total > len(rows):

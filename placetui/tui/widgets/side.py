@@ -9,8 +9,9 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widget import Widget
 
-from placetui.grid import Drawing, HeatMetric, Pen
+from placetui.grid import Drawing, HeatMetric, Pen, Run
 from placetui.grid.heat_panels import HeatPanels
+from placetui.grid.look.style import FAINT
 from placetui.grid.panels import Entry, component_entries, event_entries, problem_entries
 from placetui.grid.panels.components import component_rows
 from placetui.grid.panels.fits import Fits, fit_lines
@@ -100,7 +101,7 @@ class ComponentsPanel(SidePanel):
             self._alone = alone
             self.refresh(repaint=False, layout=True)
         if preview is not None:
-            was = preview.was if preview.differs else ""
+            was = preview.was if preview.differs and preview.refusal is None else ""
             return component_entries(pen, width, chosen=preview.component, was=was)
         return component_entries(pen, width, live=picture.live, totals=picture.totals, chosen=self.component)
 
@@ -139,17 +140,19 @@ class ProblemsPanel(SidePanel):
 
 
 class MovesPanel(SidePanel):
-    """Who moves by the rule that is typed."""
+    """Who moves, is added or removed by the rule that is typed."""
 
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
-        difference = None if picture.preview is None else picture.preview.difference
+        preview = picture.preview
+        difference = None if preview is None else preview.difference
         if difference is None:
-            name_border(self, title_of("Moves"))
-            return []
+            name_border(self, title_of("Changes"))
+            refused = preview is not None and preview.refusal is not None
+            return [Entry(((Run("the rule cannot be placed", FAINT),),))] if refused else []
         counts = difference.counts
         number = counts["moves"] + counts["appears"] + counts["vanishes"]
         stay = f"{count(counts['stays'], 'rank')} {'stays' if counts['stays'] == 1 else 'stay'}"
-        name_border(self, title_of("Moves", number or None), stay)
+        name_border(self, title_of("Changes", f"{number:,}" if number else None), stay)
         return [Entry((line,)) for line in move_lines(pen, difference, width, max(2, self.room))]
 
 
