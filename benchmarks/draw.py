@@ -95,8 +95,7 @@ def nodes_in_window(density: Density, nodes: int) -> int:
     """How many nodes a window shows: 60 lines are more than 8 nodes have, and a line of the heat density shows many."""
     drawing = Drawing(colocated(nodes), density, width=160)
     start = max(0, drawing.height // 2 - WINDOW)
-    points = [(x, y) for y in range(start, min(start + WINDOW, drawing.height)) for x in range(drawing.width)]
-    return len({drawing.node_at(*point) for point in points} - {None})
+    return len({node for y in range(start, min(start + WINDOW, drawing.height)) for node in drawing.nodes_at(y)})
 
 
 def main() -> None:

@@ -21,27 +21,24 @@ from placetui.grid.densities import (
     Region,
     lay_out,
 )
-from placetui.grid.look.style import FAINT, MUTED, TEXT, Line, LineBuilder, Run, plain
+from placetui.grid.look.style import MUTED, TEXT, Line, LineBuilder, Run, plain
 from placetui.grid.look.text import CellWidth, cell_width
 from placetui.grid.marks import Mark
 from placetui.grid.overlay import Overlay
 from placetui.grid.pen import Compared, Pen
-from placetui.placement.plan import GPU, Plan
+from placetui.placement.plan import GPU, Component, Plan
 from placetui.placement.wording import count, share_figure
 
 LEGEND = 72
-"""Columns that the legend takes at least."""
-
-MOST_LETTERS = 4
-"""Components that a node is known by at most."""
+"""Columns that the legend takes at least where no width is given."""
 
 IMPORTANCE = (
     *("dead", "oversubscribed", "not as planned", "above threshold", "far below", "restarting", "stale", "pending"),
-    *("starting", "place not fixed", "one process", "not adjacent", "free"),
+    *("starting", "place not fixed", "one process", "not adjacent", "free", "no GPU", "service"),
 )
 """What the signs mean that do not occur in every picture, the most important first."""
 
-WIDEST_NAME, WIDEST_RULE = 24, 32
+WIDEST_NAME, WIDEST_RULE, LEAST_RULE = 24, 32, 8
 """Columns of names and rules in the legend."""
 
 FEW_LINES = 2
@@ -49,6 +46,9 @@ FEW_LINES = 2
 
 MOST_SPARE = 20
 """Lines that a node gets at most beyond what it needs."""
+
+WIDEST_GAP = 4
+"""Columns between two nodes of the heat wall at most."""
 
 REMEMBERED = 512
 """Bands whose lines are kept."""
@@ -73,13 +73,14 @@ class Drawing:
         nodes: Sequence[int] | None = None,
         overlay: Overlay | None = None,
         metric: HeatMetric = "memory",
+        component: str | None = None,
         compared: Compared | None = None,
     ) -> None:
         """Lay out a drawing.
 
         Without a width it has its natural size; it can be wider than asked for where devices do not fit. Without
-        colours the heat wall has digits and letters. Nodes are drawn in the order of these ranks. `cell_width` counts
-        the columns of a text: a terminal library knows better than the default.
+        colours the heat wall has digits, and with a component it is about that one. Nodes are drawn in the order of
+        these ranks. `cell_width` counts the columns of a text: a terminal library knows better than the default.
         """
         self.plan = plan
         self.density = density
@@ -88,10 +89,11 @@ class Drawing:
         self.nodes: Sequence[int] = range(len(plan.nodes)) if nodes is None else nodes
         self.overlay = overlay
         self.metric: HeatMetric = metric
+        self.component = component
         self.spare = 0
         """Lines of each node beyond what it needs; -1: one less, where GPUs are known by their columns.
 
-        On the heat wall, whether a GPU has a whole cell.
+        On the heat wall, where a GPU has a whole cell if there are any, columns between two nodes.
         """
 
         self.pen = Pen(plan, ascii, cell_width, color=color, compared=compared)
@@ -111,6 +113,7 @@ class Drawing:
         nodes: Sequence[int] | Literal["same"] | None = "same",
         overlay: Overlay | Literal["same"] | None = "same",
         metric: HeatMetric | None = None,
+        component: str | Literal["same"] | None = "same",
         spare: int | None = None,
     ) -> Drawing:
         """The same plan drawn otherwise; with fresh live data, or in a density that was drawn before, at no cost."""
@@ -122,6 +125,8 @@ class Drawing:
             drawing.density = density
         if metric is not None:
             drawing.metric = metric
+        if component != "same":
+            drawing.component = component
         if spare is not None:
             drawing.spare = spare
         if width != "same":
@@ -137,7 +142,7 @@ class Drawing:
     @property
     def _request(self) -> LayoutRequest:
         live = self.overlay is not None
-        return LayoutRequest(self.pen, self.nodes, self.requested_width, live, self.census, self.metric)
+        return LayoutRequest(self.pen, self.nodes, self.requested_width, live, self.census, self.metric, self.component)
 
     @property
     def _layout(self) -> DensityLayout:
@@ -156,8 +161,7 @@ class Drawing:
         for density in DENSITIES if len(self.nodes) <= height + FEW_LINES else DENSITIES[-1:]:
             drawing = self.change(density=density, spare=0)
             if drawing._fits(height):
-                roomy = drawing.change(spare=1)
-                return roomy if density == "heat" and roomy._fits(height) else drawing.grown(height)
+                return drawing.grown(height)
             if density == "small" and (tight := drawing.change(spare=-1))._fits(height):
                 return tight
             if density == "letters" and drawing._fits(height + FEW_LINES):
@@ -166,6 +170,9 @@ class Drawing:
 
     def grown(self, height: int) -> Drawing:
         """With what is left of this many lines given to the nodes, where they show more then."""
+        if self.density == "heat":
+            gaps = (self.change(spare=gap) for gap in range(WIDEST_GAP, 0, -1))
+            return next((drawing for drawing in gaps if drawing._fits(height)), self)
         left, compared = height - self.height - len(self.header()), self.pen.compared
         nobody = not self.plan.components and self.overlay is None
         # A figure below the residents stays there.
@@ -246,16 +253,11 @@ class Drawing:
 
     def cursor(self, place: Place) -> list[CursorMark]:
         position = self.position_of(place.node)
-        return [] if position is None else list(self._layout.cursor(position, place.index, place.kind))
+        return [] if position is None else list(self._layout.cursor(position, place.index, place.kind, self.overlay))
 
     def at(self, x: int, y: int) -> Place | None:
         """The device at a column and line; the first of those in the cell."""
         return self._layout.at(x, y)
-
-    def node_at(self, x: int, y: int) -> int | None:
-        """Rank of the node at a column and line, its name and lanes included."""
-        position = self._layout.position_at(x, y)
-        return None if position is None else self.nodes[position]
 
     def position_of(self, node: int) -> int | None:
         """Place of a node in the order of the drawing; None if it is not shown."""
@@ -279,7 +281,8 @@ class Drawing:
 
     def legend(self) -> tuple[Line, ...]:
         """What letters and signs mean: a line per component, then the signs."""
-        return (*_legend_lines(self.pen), *_key_lines(self._layout.key(), max(self.width, LEGEND)))
+        width = self.requested_width or max(self.width, LEGEND)
+        return (*_legend_lines(self.pen, width), *_key_lines(self.signs(), width))
 
     def signs(self) -> list[tuple[Run, str]]:
         """The signs that occur in the plan and in what is live, and what they mean; the most important first."""
@@ -292,7 +295,8 @@ class Drawing:
     @property
     def _occurring(self) -> frozenset[str]:
         live = self.overlay.signs | self._layout.drawn_signs if self.overlay else frozenset()
-        return self.census.signs | live | frozenset(["place not fixed"] if self.plan.unfixed_nodes else [])
+        planned = {"place not fixed": self.plan.unfixed_nodes, "service": self.plan.services}
+        return self.census.signs | live | {sign for sign, found in planned.items() if found}
 
     def shares_layout(self, other: Drawing) -> bool:
         """Whether both differ in what is live at most."""
@@ -302,11 +306,8 @@ class Drawing:
         return self.shares_layout(other) and self._occurring == other._occurring
 
     def letters_of(self, node: int) -> Line:
-        """The letters of the components on a node's GPUs, in the order of the file; a dot if all are free."""
-        found = self.census[node].components
-        marks = [self.pen.by_number[number] for number in found[:MOST_LETTERS]]
-        letters = tuple(Run(mark.letter[0], self.pen.letter_style(mark.name)) for mark in marks)
-        return letters or (Run(self.pen.glyphs.empty, FAINT),)
+        """The letters of the components on a node's GPUs."""
+        return self.pen.letters(self.census[node].components)
 
     @cached_property
     def nodes_by_letters(self) -> Counter[str]:
@@ -327,16 +328,18 @@ class Drawing:
         return _key_lines(self.signs(), width)[0]
 
 
-def _legend_lines(pen: Pen) -> tuple[Line, ...]:
-    """One line per component, in columns."""
+def _legend_lines(pen: Pen, width: int) -> tuple[Line, ...]:
+    """One line per component, in columns; rules are cut for what follows them."""
     components = list(pen.plan.components.values())
     if not components:
         return ()
     letter = max(len(mark.letter) for mark in pen.marks.values())
     name = min(WIDEST_NAME, max(pen.name_width(component.name) for component in components))
+    ranks = [_ranks(component) for component in components]
     rule = min(WIDEST_RULE, max(pen.name_width(component.rule.text) for component in components))
+    rule = max(LEAST_RULE, min(rule, width - letter - name - max(map(len, ranks)) - 12))
     lines: list[Line] = []
-    for component in components:
+    for component, size in zip(components, ranks, strict=True):
         mark = pen.marks[component.name]
         line = LineBuilder()
         line.put(0, mark.letter, pen.letter_style(component.name))
@@ -347,11 +350,14 @@ def _legend_lines(pen: Pen) -> tuple[Line, ...]:
         x += rule + 2
         share = share_figure(component.share) if component.share is not None else ""
         line.put(x + 4 - len(share), share, MUTED)
-        line.put(x + 6, count(component.world_size, "rank"), MUTED)
-        if component.not_fixed:
-            line.add(f", {component.not_fixed} not fixed before launch", MUTED)
-        lines.append(line.finish(line.column))
+        line.put(x + 6, size, MUTED)
+        lines.append(pen.fitted(line.runs, width))
     return tuple(lines)
+
+
+def _ranks(component: Component) -> str:
+    missing = f", {component.not_fixed} not fixed before launch" if component.not_fixed else ""
+    return f"{count(component.world_size, 'rank')}{missing}"
 
 
 def _key_lines(key: Iterable[tuple[Run, str]], width: int) -> tuple[Line, ...]:

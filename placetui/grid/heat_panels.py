@@ -88,12 +88,13 @@ class HeatPanels:
             return "0", f"{total / GIB / 2:.0f}", f"{total / GIB:.0f} GiB"
         return "0", "50", "100%"
 
-    @property
+    @cached_property
     def _total(self) -> int | None:
-        """Memory of a GPU, where all have the same as the first."""
+        """Memory of a GPU, where those of all nodes have the same."""
         overlay = self._drawing.overlay
         nodes = overlay.observation.nodes if overlay else ()
-        return next((one.memory_total for node in nodes for one in node.devices if one.memory_total), None)
+        found = {next((one.memory_total for one in node.devices if one.memory_total), None) for node in nodes} - {None}
+        return found.pop() if len(found) == 1 else None
 
     def title(self) -> Line:
         """The values that the wall can have, and which it has."""
@@ -319,8 +320,9 @@ def _with(figure: str, unit: str) -> tuple[Run, Run]:
 
 
 def _amounts(used: int | None, total: int | None) -> list[Run]:
-    """`455/640T`: bytes in the larger unit of the two."""
+    """`455/640T`, `1.1/1.2T`: bytes in the larger unit of the two."""
     if used is None or total is None:
         return [Run("n/a", MUTED)]
     unit, size = ("T", 1024 * GIB) if total >= 1024 * GIB else ("G", GIB)
-    return [Run(f"{used / size:,.0f}", NAME), Run(f"/{total / size:,.0f}{unit}", MUTED)]
+    figures = [f"{part / size:,.{int(unit == 'T' and total < 10 * size)}f}" for part in (used, total)]
+    return [Run(figures[0], NAME), Run(f"/{figures[1]}{unit}", MUTED)]

@@ -41,6 +41,9 @@ STATE_STYLES: dict[ShownState, Style] = {
 }
 
 
+MOST_LETTERS = 4
+"""Components that a node is known by at most."""
+
 REMEMBERED = 4096
 """Meters that are kept."""
 
@@ -123,7 +126,8 @@ class Pen:
         """What the framework itself adds, by node."""
         found: dict[int, list[str]] = {}
         for service in self.plan.services:
-            text = f"{self.glyphs.service} {self.clean(service.name)} {service.cpus:g} CPU"
+            unit = "CPU" if service.cpus == 1 else "CPUs"
+            text = f"{self.glyphs.service} {self.clean(service.name)} {service.cpus:g} {unit}"
             found.setdefault(service.node, []).append(text)
         return found
 
@@ -153,6 +157,12 @@ class Pen:
         """`A3`: letter and rank."""
         mark = self.marks[component]
         return Run(mark.letter, self.letter_style(component)), Run(f"{mark.separator}{rank}", TEXT)
+
+    def letters(self, components: Sequence[int]) -> Line:
+        """The letters of some components by their position in the file; a dot if there are none."""
+        marks = [self.by_number[number] for number in components[:MOST_LETTERS]]
+        letters = tuple(Run(mark.letter[0], self.letter_style(mark.name)) for mark in marks)
+        return letters or (Run(self.glyphs.empty, FAINT),)
 
     def state(self, state: ShownState) -> Run:
         return Run(self.glyphs.states[state], STATE_STYLES[state])

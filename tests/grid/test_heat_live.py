@@ -101,7 +101,7 @@ def test_the_cluster_in_figures(lay_over: LayOver) -> None:
     panels = HeatPanels(Drawing(plan, "heat", overlay=overlay, ascii=True))
     lines = [plain(line) for line in panels.cluster(25, TotalsWatch().update(overlay.observation))]
     assert [len(line) for line in lines] == [25] * 5
-    assert [line.split()[-1] for line in lines[:2]] == ["1/2T", "50%"]
+    assert [line.split()[-1] for line in lines[:2]] == ["1.2/2.5T", "50%"]
     assert lines[2].split() == ["temp", "62C", "median,", "63C", "max"]
     assert lines[3].split() == ["ranks", "15/16", "alive"]
     assert lines[4].split() == ["free", "16", "GPUs,", "2", "nodes"]

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from placetui.grid.densities.rows import Census
-from placetui.grid.look.style import ERROR, FAINT, WARNING, Line, Run, Style
+from placetui.grid.look.style import ERROR, FAINT, MUTED, WARNING, Line, Run, Style
 from placetui.grid.overlay import Overlay, ShownState
 from placetui.grid.pen import Pen
 from placetui.placement.topology import Node
@@ -50,16 +50,16 @@ class Region(NamedTuple):
 
 
 class CursorMark(NamedTuple):
-    """What shows the cursor on one line: signs in place of what is there, or what is there on white."""
+    """What shows the cursor on one line."""
 
     x: int
     y: int
     width: int
     text: str = ""
-    """Signs in white; empty: what is there."""
+    """Signs in place of what is there; empty: what is there."""
 
     inverse: bool = True
-    """Whether what is there stands on white; else it is written in white."""
+    """Whether these stand on white; else they are written in white."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,9 @@ class LayoutRequest:
     live: bool
     census: Census
     metric: HeatMetric = "memory"
+    component: str | None = None
+    """The component that the heat wall is about; None for all."""
+
     spare: int = 0
     """Lines for each node beyond what it needs."""
 
@@ -146,8 +149,8 @@ class DensityLayout(ABC):
         """Where a device of a node is drawn; None if it has no such device."""
 
     @abstractmethod
-    def cursor(self, position: int, index: int, kind: str) -> Iterator[CursorMark]:
-        """What shows that the cursor is on a device."""
+    def cursor(self, position: int, index: int, kind: str, overlay: Overlay | None) -> Iterator[CursorMark]:
+        """What shows that the cursor is on a device, as it is drawn with live data."""
 
     @property
     def drawn_signs(self) -> frozenset[str]:
@@ -164,8 +167,10 @@ class DensityLayout(ABC):
         """The signs of all densities that show who is on a GPU; of the states, those that have one there."""
         glyphs = self.pen.glyphs
         yield Run(glyphs.span * 3, Style("component")), "one process"
-        yield Run(glyphs.right, Style("component")), "not adjacent"
+        yield Run(glyphs.left + glyphs.right, Style("component")), "not adjacent"
         yield Run(glyphs.empty, FAINT), "free"
+        yield Run(glyphs.absent, FAINT), "no GPU"
+        yield Run(glyphs.service, MUTED), "service"
         yield from self.pen.unfixed_key()
         if self.live:
             yield from ((self.pen.state(state), state) for state in states)

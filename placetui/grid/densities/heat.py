@@ -1,4 +1,7 @@
-"""The heat wall: half a cell for a GPU, or a whole one, coloured by one of its values; outliers have a mark."""
+"""The heat wall: half a cell for a GPU, or a whole one, coloured by one of its values; outliers have a mark.
+
+Of a plan without live data the value is how much of a GPU is promised.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,20 @@ from weakref import ref
 
 from placetui.grid.densities.base import CursorMark, DensityLayout, HeatMetric, LayoutRequest, Place, Region
 from placetui.grid.densities.rows import Extent
-from placetui.grid.look.style import FAINT, MUTED, NAME, SHADED, TEXT, Line, LineBuilder, Run, Style, level_of, paint
+from placetui.grid.look.style import (
+    FAINT,
+    MUTED,
+    NAME,
+    SHADED,
+    TEXT,
+    Line,
+    LineBuilder,
+    Run,
+    Style,
+    level_of,
+    paint,
+    plain,
+)
 from placetui.grid.overlay import Overlay
 from placetui.observe.model import DeviceSample, NodeSample
 from placetui.placement.plan import GPU, SHARE_UNITS
@@ -62,6 +78,9 @@ class Heat(DensityLayout):
         super().__init__(request)
         pen, nodes, width = request.pen, request.nodes, request.width
         self.metric = request.metric
+        self._component = None if request.component is None else pen.order.get(request.component)
+        """Number of the component that it is about."""
+
         gpus = max((pen.plan.nodes[node].gpus for node in nodes), default=0)
         self._whole = request.spare > 0
         """Whether there is a whole cell for each GPU."""
@@ -69,9 +88,13 @@ class Heat(DensityLayout):
         self.columns = max(1, gpus if self._whole else -(-gpus // 2))
         """Cells of a node: the first half of its GPUs above, the others below, if not one for each."""
 
-        self._block = self.columns + 1
+        self._block = self.columns + max(1, request.spare)
         self._digits = len(str(max(nodes, default=0)))
-        self.gutter = self._digits + 4
+        extents = {self.census[node] for node in nodes}
+        self._letters = 1 if self.live else max((len(pen.letters(one.components)) for one in extents), default=1)
+        """Letters beside a line: a plan has room for those of all components, and nothing else says who is there."""
+
+        self.gutter = self._digits + 3 + self._letters
         fits = max(1, ((width or NATURAL_WIDTH) - self.gutter + 1) // self._block)
         across = min(fits, max(1, len(nodes)))
         # Round numbers of nodes in a line are easier to count.
@@ -82,6 +105,8 @@ class Heat(DensityLayout):
         self._runs: dict[tuple[int, int], Run] = {}
         self._known: dict[Extent, Line] = {}
         """Plans of nodes that look alike."""
+        self._aside: dict[Extent, frozenset[int]] = {}
+        """By what is on a node, the GPUs without the component that the wall is about."""
         self._cells: dict[int, tuple[tuple[int, ...], ...]] = {}
         """By the number of a node's GPUs: those of each cell, the upper one first."""
         self._last: dict[int, tuple[NodeSample | None, Line]] = {}
@@ -117,8 +142,8 @@ class Heat(DensityLayout):
         node, index = self.node(position), x - self._x(position)
         return Place(node.rank, GPU, index) if index < min(self.columns, node.gpus) else None
 
-    def cursor(self, position: int, index: int, kind: str) -> Iterator[CursorMark]:
-        """The node between two bars, and which half of the cell it is."""
+    def cursor(self, position: int, index: int, kind: str, overlay: Overlay | None) -> Iterator[CursorMark]:
+        """The node between two bars, and the number of the GPU; a sign stays in view."""
         region = self.locate(position, index, kind)
         if region is None:
             return
@@ -126,23 +151,29 @@ class Heat(DensityLayout):
         left, right = tuple(self.pen.glyphs.cursor)
         yield CursorMark(x - 1, region.y, 1, right, inverse=False)
         yield CursorMark(x + self.columns, region.y, 1, left, inverse=False)
-        yield CursorMark(region.x, region.y, 1)
+        if plain(self._node(self.nodes[position], overlay))[region.x - x] == UPPER:
+            yield CursorMark(region.x, region.y, 1, str(index)[-1])
+        else:
+            yield CursorMark(region.x, region.y, 1)
 
     @cached_property
     def header(self) -> tuple[Line, ...]:
+        """How many nodes after the first of its line each one is, where they follow each other."""
+        first = self.nodes[0] if len(self.nodes) else 0
+        if any(node != first + position for position, node in enumerate(self.nodes)):
+            return ()
         line = LineBuilder()
-        if isinstance(self.nodes, range) and self.nodes.step == 1:
-            every = -(-(len(str(self.across)) + 2) // self._block)
-            for node in range(0, self.across, every):
-                line.put(self.gutter + node * self._block, f"+{node}", FAINT)
+        every = -(-(len(str(self.across)) + 2) // self._block)
+        for node in range(0, self.across, every):
+            line.put(self.gutter + node * self._block, f"+{node}", FAINT)
         return (line.finish(self.width),)
 
     def key(self) -> Iterator[tuple[Run, str]]:
         glyphs = self.pen.glyphs
         if not self.live:
-            for name in self.pen.plan.components:
-                yield Run(self.pen.marks[name].letter, self.pen.letter_style(name)), self.pen.clean(name)
-            yield Run(glyphs.empty, FAINT), "free"
+            for percent, value in ((0, ".00"), (50, ".50"), (100, "1.0 promised")):
+                yield self._sample(percent), value
+            yield (Run(glyphs.eighths[-1], Style("track")) if self._colored else Run(glyphs.empty, FAINT)), "free"
             yield from self.pen.unfixed_key()
             yield Run(glyphs.states["dead"], DEAD), "oversubscribed"
             return
@@ -162,18 +193,17 @@ class Heat(DensityLayout):
     # Drawing
 
     def draw(self, band: int, overlay: Overlay | None) -> tuple[Line, ...]:
-        """One line: the number and letter of its first node, then all its nodes."""
+        """One line: the number and letters of its first node, then all its nodes."""
         first = band * self.across
         line = LineBuilder()
         node = self.nodes[first]
         line.add(str(node).rjust(self._digits), MUTED)
-        if residents := self.census[node].largest[:1]:
-            mark = None if residents[0] is None else self.pen.by_number[residents[0]]
-            style = self.pen.letter_style(mark.name) if mark else FAINT
-            line.put(self._digits + 1, mark.letter[0] if mark else self.pen.glyphs.empty, style)
+        letters = self.pen.letters(self.census[node].components)[: self._letters]
+        line.put(self._digits + 1, "")
+        line.extend(letters, len(letters))
         positions = range(first, min(first + self.across, len(self.nodes)))
         if any(self.nodes[position] in self.pen.plan.unfixed_nodes for position in positions):
-            line.put(self._digits + 2, self.pen.glyphs.unfixed, MUTED)
+            line.put(self._digits + 1 + self._letters, self.pen.glyphs.unfixed, MUTED)
         for position in positions:
             line.put(self._x(position), "")
             line.extend(self._node(self.nodes[position], overlay), self.columns)
@@ -189,18 +219,19 @@ class Heat(DensityLayout):
             return _joined([hatch[0], signs, hatch[1]])
         if overlay is None:
             if extent not in self._known:
-                self._known[extent] = _joined(self._planned(extent, halves) for halves in self._cells_of(extent))
+                whole, shown = extent.promised, extent.promised_to(self._component)
+                self._known[extent] = _joined(self._planned(whole, shown, halves) for halves in self._cells_of(extent))
             return self._known[extent]
         floors = self._floors_in(overlay)
-        plain = node not in overlay.noted_nodes and self.metric != "state"
-        if plain and (last := self._last.get(node)) is not None and last[0] is seen:
+        quiet = node not in overlay.noted_nodes and self.metric != "state"
+        if quiet and (last := self._last.get(node)) is not None and last[0] is seen:
             return last[1]
         self._fallen.discard(node)
         runs = _joined(
             self._measured(node, halves, overlay, seen, floors) if halves else ABSENT
             for halves in self._cells_of(extent)
         )
-        if plain:
+        if quiet:
             self._last[node] = seen, runs
         return runs
 
@@ -212,25 +243,23 @@ class Heat(DensityLayout):
             )
         return self._cells[extent.gpus]
 
-    def _planned(self, extent: Extent, halves: Sequence[int]) -> Run:
-        """In the hues of the components; without colour, the letter."""
-        residents = extent.largest
+    def _planned(self, whole: Sequence[int | None], shown: Sequence[int | None], halves: Sequence[int]) -> Run:
+        """What is promised of GPUs, by what is promised of all of them as a whole, and what is shown of that."""
         if not halves:
             return ABSENT
-        for index in halves:
-            if sum(units for _, devices, units in extent.holdings if index in devices) > SHARE_UNITS:
-                return Run(self.pen.glyphs.states["dead"], DEAD)
-        if not self._colored:
-            first = next((residents[index] for index in halves if residents[index] is not None), None)
-            if first is None:
-                return Run(self.pen.glyphs.empty, FAINT)
-            mark = self.pen.by_number[first]
-            full = all(residents[index] is not None for index in halves)
-            return Run(mark.letter[0] if full else mark.letter[0].lower(), self.pen.letter_style(mark.name))
-        paints = [
-            TRACK if (one := residents[index]) is None else paint(self.pen.by_number[one].hue) for index in halves
-        ]
-        return self._half_blocks(paints)
+        if any((whole[index] or 0) > SHARE_UNITS for index in halves):
+            return Run(self.pen.glyphs.states["dead"], DEAD)
+        promised = [None if (units := shown[index]) is None else 100 * units / SHARE_UNITS for index in halves]
+        if self._colored:
+            return self._half_blocks([TRACK if one is None else level_of(one) for one in promised])
+        known = [one for one in promised if one is not None]
+        return self._sample(max(known)) if known else Run(self.pen.glyphs.empty, FAINT)
+
+    def _sample(self, percent: float) -> Run:
+        """A value as the wall shows it."""
+        if self._colored:
+            return Run(self.pen.glyphs.eighths[-1], Style("heat", level=level_of(percent)))
+        return Run(str(min(9, int(percent / 10))), TEXT)
 
     @property
     def _colored(self) -> bool:
@@ -246,24 +275,25 @@ class Heat(DensityLayout):
     def _measured(
         self, node: int, halves: Sequence[int], overlay: Overlay, seen: NodeSample | None, floors: Mapping[int, float]
     ) -> Run:
-        residents = self.census[node].largest
+        residents, aside = self.census[node].largest, self._set_aside(self.census[node])
         paints: list[int] = []
         warmest: float | None = None
         for index in halves:
+            shade = SHADED if index in aside else 0
             if (node, index) in overlay.noted and (sign := self._sign(node, index, overlay)):
                 return sign
             if self.metric == "state":
-                paints.append(_state_paint(overlay, node, index, residents[index]))
+                paints.append(shade + _state_paint(overlay, node, index, residents[index]))
                 continue
             value = heat_of(seen.device(index) if seen else None, self.metric)
             if value is None:
-                paints.append(TRACK)
+                paints.append(shade + TRACK)
                 continue
             component = residents[index]
             if component is not None and value < floors.get(component, 0.0):
                 self._fallen.add(node)
                 return Run(self.pen.glyphs.below, SIGNED)
-            paints.append(level_of(value))
+            paints.append(shade + level_of(value))
             if warmest is None or value > warmest:
                 warmest = value
         if self._colored:
@@ -271,7 +301,18 @@ class Heat(DensityLayout):
         if self.metric == "state":
             state = overlay.state_on(node, halves[0])
             return self.pen.state(state) if state else Run(self.pen.glyphs.empty, FAINT)
-        return Run(" " if warmest is None else str(min(9, int(warmest / 10))), TEXT)
+        if warmest is None:
+            return Run(" ", TEXT)
+        return self._sample(warmest)._replace(style=FAINT if aside.issuperset(halves) else TEXT)
+
+    def _set_aside(self, extent: Extent) -> frozenset[int]:
+        """GPUs of a node that the wall is not about."""
+        if self._component is None:
+            return frozenset()
+        if extent not in self._aside:
+            promised = extent.promised_to(self._component)
+            self._aside[extent] = frozenset(index for index, units in enumerate(promised) if units is None)
+        return self._aside[extent]
 
     def _sign(self, node: int, index: int, overlay: Overlay) -> Run | None:
         """Marks that are independent of the metric."""

@@ -41,19 +41,21 @@ def has_lanes(pen: Pen, nodes: Sequence[Node]) -> bool:
 
 
 def in_one_line(pen: Pen, node: Node, start: int, end: int, overlay: Overlay | None = None) -> list[LaneEntry]:
-    """The entries one after the other; the first is cut, and an ellipsis stands for others that do not fit."""
+    """The entries one after the other; the first is cut, and others that do not fit are counted: `+2`."""
     entries: list[LaneEntry] = []
+    items = list(_items(pen, node, overlay))
     x = start
-    for place, runs, is_first in _items(pen, node, overlay):
+    for number, (place, runs, is_first) in enumerate(items):
         width = sum(pen.measure(run.text) for run in runs)
         at = x + (1 + is_first if entries else 0)
-        if at + width > end - 2 and not entries:
-            width = max(0, end - 2 - at)
-        elif at + width > end - 2:
-            entries.append(LaneEntry(place, (Run(pen.glyphs.ellipsis, MUTED),), 0, end - 1, 1))
+        rest = len(items) - number - 1
+        room = end - at - (len(f" +{rest}") if rest else 0)
+        if width > room and entries:
+            more, shown = f"+{rest + 1}", {one.place for one in entries}
+            entries.append(LaneEntry(None if place in shown else place, (Run(more, MUTED),), 0, x + 1, len(more)))
             break
-        entries.append(LaneEntry(place, runs, 0, at, width))
-        x = at + width
+        entries.append(LaneEntry(place, runs, 0, at, min(width, max(0, room))))
+        x = at + entries[-1].width
     return entries
 
 

@@ -16,10 +16,10 @@ from placetui.grid.densities.base import (
     Region,
 )
 from placetui.grid.densities.cell import Cell, worst
-from placetui.grid.densities.rows import Extent, is_oversubscribed, processes_on
+from placetui.grid.densities.rows import Extent, processes_on
 from placetui.grid.look.style import FAINT, MUTED, NAME, TEXT, Line, LineBuilder, Run, Style
-from placetui.grid.overlay import Overlay
-from placetui.placement.plan import GPU, Device
+from placetui.grid.overlay import URGENCY, Overlay
+from placetui.placement.plan import GPU
 
 LEAST = 3
 """Columns of a GPU."""
@@ -40,7 +40,7 @@ GROUPS = 12
 
 WIDEST_NAME = 22
 
-Write = Callable[[Device], list[Run]]
+Write = Callable[[Cell], list[Run]]
 
 
 class Letters(DensityLayout):
@@ -56,10 +56,14 @@ class Letters(DensityLayout):
         names = min(WIDEST_NAME, max((4, *(pen.name_width(node.name) for node in shown))))
         self.devices = min(MOST_DEVICES, max((node.gpus for node in shown), default=0))
         across = max(1, self.devices)
-        longest = max((self._longest(extent) for extent in {self.census[node] for node in nodes}), default=0)
+        extents = {self.census[node] for node in nodes}
+        self._ends = pen.glyphs.ends if pen.glyphs.ends in pen.moves.values() else ""
+        """What can stand behind a rank."""
+        self._longest = max((self._labels_of(extent)[0] for extent in extents), default=0)
+        self._longest_short = max((self._labels_of(extent)[1] for extent in extents), default=0)
         self._mark = len(pen.glyphs.unfixed) if pen.plan.unfixed_nodes else 0
         """Columns of a cell for the sign that a place is not fixed."""
-        wanted = min(MOST, max(NATURAL, longest + self.live + self._mark))
+        wanted = min(MOST, max(NATURAL, self._longest + self.live + self._mark))
         lane = self._lane_width + 1 if self._lane_width else 0
         fixed = names + GUTTER_GAP + 1 + (groups + 2 if groups else 0) + lane
         self.cell = wanted
@@ -78,14 +82,20 @@ class Letters(DensityLayout):
             self.width = max(self.width, width)
         self.least_width = self.gutter + across * (LEAST + 1) - 1 + self._lane_width
 
-    def _longest(self, extent: Extent) -> int:
-        """Columns that the labels on a device of such nodes take, where ranks have as many digits as they can."""
-        used = [0] * extent.gpus
+    def _labels_of(self, extent: Extent) -> tuple[int, int]:
+        """Columns that the labels on a device of such nodes take, where ranks have as many digits as they can.
+
+        Also those where a rank that all on a device have is written once.
+        """
+        used, letters, ranks = [0] * extent.gpus, [0] * extent.gpus, [0] * extent.gpus
         for number, devices, _ in extent.holdings:
-            label = self.pen.by_number[number].label(max(0, self.pen.world_sizes[number] - 1))
+            mark = self.pen.by_number[number]
+            label = mark.label(max(0, self.pen.world_sizes[number] - 1)) + self._ends
             for device in devices:
                 used[device] += len(label)
-        return max(used, default=0)
+                letters[device] += len(mark.letter)
+                ranks[device] = max(ranks[device], len(label) - len(mark.letter))
+        return max(used, default=0), max(map(sum, zip(letters, ranks, strict=True)), default=0)
 
     @cached_property
     def header(self) -> tuple[Line, ...]:
@@ -120,9 +130,8 @@ class Letters(DensityLayout):
             for process in processes_on(gpus, self.pen)
             if len(process.devices) > 1
         }
-        write = self._style_of(gpus)
         for cell in cells:
-            self._cell(line, cell, write, spans)
+            self._cell(line, cell, spans)
         for absent in range(len(cells), self.devices) if cells else ():
             line.put(self._x(absent), self.pen.glyphs.absent, FAINT)
         if self._lane_width:
@@ -130,19 +139,19 @@ class Letters(DensityLayout):
             lanes.write(self.pen, (line,), lanes.in_one_line(self.pen, node, self._lane + 2, self.width, overlay))
         return (line.finish(self.width),)
 
-    def _style_of(self, gpus: Sequence[Device]) -> Write:
-        """Labels with ranks if all of the node's fit, in short if need be, else letters: cells of a node look alike."""
-        room = self.cell - self.live - self._mark
-        for write in (self._labels, self._short_labels):
-            if all(_width(write(device)) + is_oversubscribed(device) <= room for device in gpus):
-                return write
-        return self._letters
+    @cached_property
+    def _notation(self) -> Write:
+        """Labels with ranks if all fit, in short if need be, else letters: all nodes look alike."""
+        room = self.cell - (self.live or "oversubscribed" in self.census.signs) - self._mark
+        if self._longest <= room:
+            return self._labels
+        return self._short_labels if self._longest_short <= room and self.census.same_ranks else self._letters
 
-    def _labels(self, device: Device) -> list[Run]:
+    def _labels(self, cell: Cell) -> list[Run]:
         """`A0R0`, `A8−R8−`."""
         return [
             run
-            for one in device.occupants
+            for one in cell.device.occupants
             for run in (self._letter(one.component, one.rank), *self._number(one.component, one.rank))
         ]
 
@@ -157,10 +166,10 @@ class Letters(DensityLayout):
         moved = style._replace(ground="moved", hue=hue) if self.pen.color else style._replace(underline=True)
         return Run(letter.text, moved)
 
-    def _short_labels(self, device: Device) -> list[Run]:
+    def _short_labels(self, cell: Cell) -> list[Run]:
         """`AR10`, `AW10R5`, `AR10−`: a rank that several components have is written once."""
         by_rank: dict[tuple[int, bool], list[str]] = {}
-        for one in device.occupants:
+        for one in cell.device.occupants:
             by_rank.setdefault((one.rank, self._goes(one.component, one.rank)), []).append(one.component)
         runs: list[Run] = []
         for (rank, _), components in by_rank.items():
@@ -178,12 +187,17 @@ class Letters(DensityLayout):
         """Whether a rank is removed, in the plan that is compared with this one."""
         return self.pen.moves.get((component, rank)) == self.pen.glyphs.ends
 
-    def _letters(self, device: Device) -> list[Run]:
-        """`AR`, `G×200`, `AB+`."""
-        first = {one.component: one.rank for one in reversed(device.occupants)}
-        present = list(dict.fromkeys(one.component for one in device.occupants))
-        room = self.cell - self._mark
+    def _letters(self, cell: Cell) -> list[Run]:
+        """`AR`, `G×200`, `AB+`; where not all fit, those who need attention most come first."""
+        occupants, overlay = cell.device.occupants, cell.overlay
+        first = {one.component: one.rank for one in reversed(occupants)}
+        present = list(dict.fromkeys(one.component for one in occupants))
+        room = self.cell - self._mark - (len(cell.sign.text) if cell.sign else 0)
         runs: list[Run] = []
+        if overlay is not None and sum(len(self.pen.marks[one].letter) for one in present) > room:
+            ranks = [(one.component, one.rank) for one in occupants]
+            worst = {name: overlay.worst_of(rank for rank in ranks if rank[0] == name) for name in present}
+            present.sort(key=lambda name: URGENCY.index(worst[name] or "alive"))
         for position, component in enumerate(present):
             letter = self.pen.marks[component].letter
             used = _width(runs) + len(letter)
@@ -191,19 +205,21 @@ class Letters(DensityLayout):
                 runs.append(Run("+", MUTED))
                 break
             runs.append(self._letter(component, first[component]))
-        if len(present) == 1 and len(device.occupants) > 1:
-            times = f"{self.pen.glyphs.times}{len(device.occupants)}"
+        if len(present) == 1 and len(occupants) > 1:
+            times = f"{self.pen.glyphs.times}{len(occupants)}"
             runs.append(Run(self.pen.cut(times, room - len(runs[0].text)), TEXT))
         return runs
 
-    def _cell(self, line: LineBuilder, cell: Cell, write: Write, spans: dict[tuple[str, int], tuple[int, ...]]) -> None:
+    def _cell(self, line: LineBuilder, cell: Cell, spans: dict[tuple[str, int], tuple[int, ...]]) -> None:
         pen, index, ground = self.pen, cell.index, cell.ground
         x = self._x(index)
         end = x + self.cell
         line.put(x, "")
         if cell.sign:
             line.add(cell.sign.text, pen.on(cell.sign.style, ground))
-        runs = write(cell.device) if cell.device.occupants else [Run(pen.glyphs.empty, FAINT)]
+        runs = self._notation(cell) if cell.device.occupants else [Run(pen.glyphs.empty, FAINT)]
+        if _width(runs) > end - line.column:
+            runs = self._letters(cell)
         for run in runs:
             style = run.style if run.style.ground else pen.on(run.style, ground)
             line.add(run.text[: max(0, end - line.column)], style)
@@ -229,7 +245,8 @@ class Letters(DensityLayout):
             return None
         place = Place(node.rank, kind, index)
         entries = lanes.in_one_line(self.pen, node, self._lane + 2, self.width)
-        return next((Region(one.x, position, one.width, 1) for one in entries if one.place == place), None)
+        found = [one for one in entries if one.place == place]
+        return Region(found[0].x, position, found[-1].x + found[-1].width - found[0].x, 1) if found else None
 
     def at(self, x: int, y: int) -> Place | None:
         position = self.position_at(x, y)
@@ -244,7 +261,7 @@ class Letters(DensityLayout):
         entries = lanes.in_one_line(self.pen, node, self._lane + 2, self.width)
         return next((one.place for one in entries if one.x <= x < one.x + one.width), None)
 
-    def cursor(self, position: int, index: int, kind: str) -> Iterator[CursorMark]:
+    def cursor(self, position: int, index: int, kind: str, overlay: Overlay | None) -> Iterator[CursorMark]:
         if region := self.locate(position, index, kind):
             yield CursorMark(region.x, region.y, region.width)
 

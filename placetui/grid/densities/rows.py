@@ -163,10 +163,14 @@ class Extent:
     @property
     def promised(self) -> list[int | None]:
         """By GPU, how much of it, in 1/10000; None where it is free."""
+        return self.promised_to(None)
+
+    def promised_to(self, component: int | None) -> list[int | None]:
+        """By GPU, how much of it one component has, or all; None where there is none of it."""
         held: list[int | None] = [None] * self.gpus
-        for _, devices, units in self.holdings:
+        for number, devices, units in self.holdings:
             for device in devices:
-                if device < self.gpus:
+                if device < self.gpus and component in (None, number):
                     held[device] = (held[device] or 0) + units
         return held
 
@@ -190,6 +194,18 @@ class Census:
         return self._extents[node]
 
     @cached_property
+    def same_ranks(self) -> bool:
+        """Whether all ranks on a GPU have the same number."""
+        found: dict[tuple[int, int], int] = {}
+        return all(
+            found.setdefault((placement.cluster_node_rank, device), placement.rank) == placement.rank
+            for component in self._plan.components.values()
+            for placement in component.placements
+            if self._plan.kind_of(placement) == GPU
+            for device in placement.devices
+        )
+
+    @cached_property
     def gpus(self) -> tuple[int, int]:
         """Those with processes, and all."""
         every = sum(node.gpus for node in self._plan.nodes)
@@ -205,8 +221,9 @@ class Census:
     @cached_property
     def signs(self) -> frozenset[str]:
         """What occurs in the plan, in the words of the key."""
-        found = set()
-        for extent in set(self._extents):
+        extents = set(self._extents)
+        found = {"no GPU"} if len({extent.gpus for extent in extents if extent.gpus}) > 1 else set()
+        for extent in extents:
             if None in extent.largest:
                 found.add("free")
             for _, devices, _ in extent.holdings:

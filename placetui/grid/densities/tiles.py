@@ -6,7 +6,7 @@ What is well is silent; what is wrong tints the whole GPU and marks its node.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 
@@ -212,7 +212,7 @@ class Tiles(DensityLayout):
                 return place
         return None
 
-    def cursor(self, position: int, index: int, kind: str) -> Iterator[CursorMark]:
+    def cursor(self, position: int, index: int, kind: str, overlay: Overlay | None) -> Iterator[CursorMark]:
         region = self.locate(position, index, kind)
         if region is None:
             return
@@ -373,10 +373,11 @@ class Tiles(DensityLayout):
 def _evened(units: Sequence[int], heights: Sequence[float]) -> list[float]:
     """Heights with those of equal shares in equal whole lines; the largest share takes what that leaves or costs."""
     most = max(units)
-    largest = units.count(most)
-    for whole in (round, int):
-        even = [float(whole(height)) if held < most else 0.0 for held, height in zip(units, heights, strict=True)]
-        each = (sum(heights) - sum(even)) / largest
-        if each >= max(even):
-            break
-    return [each if held == most else height for held, height in zip(units, even, strict=True)]
+
+    def evened(whole: Callable[[float], int]) -> list[float]:
+        even = [whole(height) if held < most else 0 for held, height in zip(units, heights, strict=True)]
+        each = (sum(heights) - sum(even)) / units.count(most)
+        return [each if held == most else height for held, height in zip(units, even, strict=True)]
+
+    rounded = evened(round)
+    return rounded if rounded[units.index(most)] == max(rounded) else evened(int)

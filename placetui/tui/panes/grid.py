@@ -21,6 +21,7 @@ from textual.strip import Strip
 
 from placetui.grid import DENSITIES, METRICS, CursorMark, Density, Drawing, HeatMetric, Line, Place
 from placetui.grid.find import MARKED, ORDERS, Hits, Order, find, marked, matching_nodes, order_nodes
+from placetui.grid.look.style import ERROR, WARNING
 from placetui.grid.moves import Moves
 from placetui.grid.pen import Compared
 from placetui.placement.diff import Difference
@@ -47,6 +48,9 @@ MOST_COMPARED = 2048
 
 EMPHASES = ("changed", "hit", "highlight", "selected", "mate", "hover", "cursor", "cursor-mark")
 """Highlights, weakest first; later ones cover earlier ones."""
+
+ON_WHITE = {one.role: one._replace(ground="white") for one in (ERROR, WARNING)}
+"""By role, what is wrong, under the cursor."""
 
 Emphasis: TypeAlias = tuple[int, int, str, str]
 """First column, column after the last, the highlight there, and marks to show instead of the content."""
@@ -220,6 +224,8 @@ class GridPane(ScrollView, can_focus=True):
         ]
         if shown[0] != shown[1]:
             self.draw()
+        elif before.component != after.component and self.drawing is not None and self.drawing.density == "heat":
+            self._show(self.drawing.change(component=after.component))
         elif (before.component, before.hits) != (after.component, after.hits):
             self.refresh()
 
@@ -243,7 +249,13 @@ class GridPane(ScrollView, can_focus=True):
         difference = None if preview is None else preview.difference
         if before is not None and before.plan is picture.plan and difference is self._difference:
             drawing = before.change(
-                density=look.density, width=width, nodes=nodes, overlay=picture.live, metric=look.metric, spare=0
+                density=look.density,
+                width=width,
+                nodes=nodes,
+                overlay=picture.live,
+                metric=look.metric,
+                component=look.component,
+                spare=0,
             )
         else:
             self._difference = difference
@@ -257,6 +269,7 @@ class GridPane(ScrollView, can_focus=True):
                 nodes=nodes,
                 overlay=picture.live,
                 metric=look.metric,
+                component=look.component,
                 compared=None if difference is None else Compared(Moves(difference, "both", ascii=self._ascii)),
             )
         if look.density is None and self.size.height:
@@ -375,6 +388,10 @@ class GridPane(ScrollView, can_focus=True):
         """Scroll so that the cursor's device is in view."""
         region = self._region(self.cursor)
         if region is not None and self.drawing is not None and self.size:
+            head = (self.drawing.top_of(self.cursor.node) or 0) + self.header_height
+            if region.bottom - head <= self.size.height - self.header_height:
+                # With the line of the node above it, where both fit.
+                region = Region(region.x, head, region.width, region.bottom - head)
             gutter, top = min(self.drawing.gutter, self.size.width // 2), self.header_height
             self.scroll_to_region(
                 region, spacing=Spacing(top=top, left=gutter), animate=False, force=True, immediate=True
@@ -674,8 +691,10 @@ class GridPane(ScrollView, can_focus=True):
 
     @property
     def _highlighted(self) -> str | None:
-        """The chosen component; none while a rule is typed, when those who move are tinted."""
-        return None if self.picture is None or self.picture.preview is not None else self.look.component
+        """The chosen component; none on the heat wall, which is about it, or while those are tinted who move."""
+        if self.picture is None or self.picture.preview is not None:
+            return None
+        return None if self.drawing is None or self.drawing.density == "heat" else self.look.component
 
     def _strip(self, line: Line, key: object, emphases: tuple[Emphasis, ...]) -> Strip:
         assert self.palette is not None
@@ -719,9 +738,9 @@ class GridPane(ScrollView, can_focus=True):
 
     def _ground(self, name: str) -> RichStyle:
         """What an emphasis adds: a ground and weight; for the cursor also the colour of the text."""
+        if name in ON_WHITE and self.palette is not None:
+            return self.palette.rich_style(ON_WHITE[name])
         style = self.get_component_rich_style(f"grid-pane--{name}")
-        if name == "highlight" and self.drawing is not None and self.drawing.density == "heat":
-            return RichStyle(bold=True)
         is_cursor = name in ("cursor", "cursor-mark")
         return RichStyle(
             color=style.color if is_cursor else None,
@@ -746,8 +765,21 @@ class GridPane(ScrollView, can_focus=True):
                 found.append((region.x, region.x + region.width, name, ""))
         found.sort(key=lambda entry: EMPHASES.index(entry[2]))
         if self.cursor.node in wanted:
-            found += [_emphasis(mark) for mark in self._cursor_marks() if mark.y == y]
+            for mark in self._cursor_marks():
+                if mark.y == y:
+                    found += self._cursor_emphases(mark)
         return tuple(found)
+
+    def _cursor_emphases(self, mark: CursorMark) -> Iterator[Emphasis]:
+        """A mark of the cursor; what is wrong keeps its colour on white."""
+        assert self.drawing is not None
+        start, end = mark.x, mark.x + mark.width
+        yield start, end, "cursor" if mark.inverse else "cursor-mark", mark.text
+        x = 0
+        for run in self.drawing.line(mark.y) if mark.inverse else ():
+            first, x = x, x + self.drawing.cell_width(run.text)
+            if run.style.role in ON_WHITE and first < end and x > start:
+                yield max(first, start), min(x, end), run.style.role, ""
 
     def _cursor_marks(self) -> list[CursorMark]:
         assert self.drawing is not None
@@ -769,26 +801,22 @@ class GridPane(ScrollView, can_focus=True):
 
     def _standing_out(self, nodes: Collection[int]) -> Iterator[tuple[Place, str]]:
         assert self.drawing is not None
-        look, hits = self.look, self.look.hits.places
+        hits = self.look.hits.places
         yield from ((place, "changed") for place in self._changed if place.node in nodes)
         yield from ((place, "selected") for place in self.selected if place.node in nodes)
         for node in nodes:
-            if hits or look.component is not None:
+            if hits or self._highlighted is not None:
                 for device in self.drawing.plan.devices_of(node):
                     place = Place(node, device.kind, device.index)
                     if place in hits:
                         yield place, "hit"
-                    if any(one.component == look.component for one in device.occupants):
+                    if any(one.component == self._highlighted for one in device.occupants):
                         yield place, "highlight"
         if self.cursor.node in nodes:
             for place in Navigator(self.drawing).mates_apart(self.cursor):
                 yield place, "mate"
         if self.hover is not None and self.hover.node in nodes:
             yield self.hover, "hover"
-
-
-def _emphasis(mark: CursorMark) -> Emphasis:
-    return mark.x, mark.x + mark.width, "cursor" if mark.inverse else "cursor-mark", mark.text
 
 
 def _painted(strip: Strip, style: RichStyle, text: str = "") -> Strip:
