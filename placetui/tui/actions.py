@@ -18,9 +18,13 @@ FileKind: TypeAlias = Literal["file", "record", "cluster", "none"]
 Owner: TypeAlias = Literal["app", "main", "pane", "grid", "edits", "workspace", "cluster", "replay", "jobs", "launches"]
 """The object that performs it; `pane` is the one in view."""
 
-Need: TypeAlias = Literal["file", "job", "write", "cluster", "edits"]
+Need: TypeAlias = Literal["file", "job", "write", "cluster", "undo", "redo", "changes", "problems"]
+
+OBJECTS: tuple[Need, ...] = ("cluster", "undo", "redo", "changes", "problems")
+"""Needs without which an action has nothing to act on, and is not named."""
 
 READ_ONLY = "read-only: start placetui with --write"
+NO_CLUSTER = "a simulation or a recording has no cluster to act on"
 
 GRID: tuple[View, ...] = ("grid",)
 FILES: tuple[View, ...] = ("file", "text")
@@ -82,8 +86,17 @@ class Context:
     cluster: bool = True
     """Whether there may be a cluster; behind a simulation or a recording there is none."""
 
-    edits: bool = True
+    undo: bool = True
     """Whether there are edits to be undone."""
+
+    redo: bool = True
+    """Whether there are undone edits."""
+
+    changes: bool = True
+    """Whether there is anything to save."""
+
+    problems: bool = True
+    """Whether there is another problem to go to than the one that is shown."""
 
     footer: str = ""
     """Which keys the bottom line names, if not those of the view."""
@@ -96,14 +109,16 @@ def availability(action: Action, context: Context) -> bool | None:
     return None if why_not(action, context) else True
 
 
-def in_footer(action: Action, context: Context) -> bool | None:
-    """As `availability`; False also for what would only answer that there is nothing to do."""
-    idle = ("cluster" in action.needs and not context.cluster) or ("edits" in action.needs and not context.edits)
-    return False if idle else availability(action, context)
+def is_named(action: Action, context: Context) -> bool:
+    """Whether footer, palette and panels name it: it belongs to the view, and there is something for it to act on."""
+    idle = any(need in OBJECTS and not getattr(context, need) for need in action.needs)
+    return not idle and context.view in action.views
 
 
 def why_not(action: Action, context: Context) -> str:
     """What an action lacks that belongs to the view; empty if nothing."""
+    if "cluster" in action.needs and not context.cluster:
+        return NO_CLUSTER
     if "file" in action.needs and context.file in ("record", "none"):
         return "this is the record of a job, not a file; o opens a file"
     if "write" in action.needs and not context.write:
@@ -127,7 +142,7 @@ _text = partial(Action, group="Edit", owner="workspace")
 _try = partial(Action, group="Try", owner="workspace", needs=("file",))
 _live = partial(Action, group="Live", owner="cluster")
 _replay = partial(Action, group="Live", owner="replay")
-_job = partial(Action, group="Jobs", owner="jobs")
+_job = partial(Action, group="Jobs", owner="jobs", needs=("cluster",))
 _rank = partial(Action, group="Jobs", owner="jobs", views=RANKS)
 _launch = partial(Action, group="Jobs", owner="launches", needs=("cluster",))
 _keep = partial(Action, group="Keep", owner="main")
@@ -157,12 +172,12 @@ ACTIONS: tuple[Action, ...] = (
     _see("view_drift", "5", "drift", "List differences and alerts."),
     _see("view_groups", "6", "groups", "List placement groups and bundles."),
     _see("view_events", "7", "events", "List events with their times."),
-    _see("next_problem", "exclamation_mark", "problem", "Go to the next problem."),
+    _see("next_problem", "exclamation_mark", "problem", "Go to the next problem.", needs=("problems",)),
     _see("toggle_side", "b", "side bar", "Show or hide the side panels."),
     _see("find", "slash", "find", "Find a rank, device, node or state.", group="Find", labels=_FILTER),
     _find("find_next", "n", "next hit", "Go to the next hit."),
     _find("find_previous", "N", "previous hit", "Go to the previous hit."),
-    _find("filter", "f", "filter", "Show only hits or marks, or all."),
+    _find("filter", "f", "filter", "Show only matches or marks, or all."),
     _find("sort", "s", "sort", "Sort nodes, or by the next column.", owner="pane", views=PANES),
     _find("reverse", "S", "reverse", "Reverse the order of a table.", owner="pane", views=TABLES),
     _find(
@@ -184,7 +199,7 @@ ACTIONS: tuple[Action, ...] = (
     _edit("assign", "a", "assign", "Assign a component to devices."),
     _edit("take_off", "delete,backspace", "unassign", "Unassign a component there."),
     _edit("move_back", "ctrl+left", "move back", "Move a component one device back."),
-    _edit("move_on", "ctrl+right", "move forward", "Move a component one device on."),
+    _edit("move_on", "ctrl+right", "move forward", "Move a component one device ahead."),
     _edit("move_up", "ctrl+up", "move up", "Move a component up by one node."),
     _edit("move_down", "ctrl+down", "move down", "Move a component down by one node."),
     _edit("grow", "right_square_bracket", "grow", "Give a component one more device."),
@@ -192,30 +207,30 @@ ACTIONS: tuple[Action, ...] = (
     _edit("edit_rule", "e", "edit rule", "Edit a rule; the grid follows."),
     _edit("more", "m", "more", "Swap, spread, share, rename …"),
     _text("edit_yaml", "E", "edit text", "Edit the file beside the grid.", owner="main"),
-    _text("undo", "u,ctrl+z", "undo", "Undo the last edit.", views=(*GRID, *FILES), needs=("file", "edits")),
-    _text("redo", "U,ctrl+y", "redo", "Redo the last undone edit.", views=(*GRID, *FILES), needs=("file",)),
+    _text("undo", "u,ctrl+z", "undo", "Undo the last edit.", views=(*GRID, *FILES), needs=("file", "undo")),
+    _text("redo", "U,ctrl+y", "redo", "Redo the last undone edit.", views=(*GRID, *FILES), needs=("file", "redo")),
     _text("recover", "ctrl+r", "unsaved work", "Continue or discard unsaved work.", needs=("file",)),
-    _text("save", "ctrl+s", "save", "Show the changes, then save.", priority=True),
+    _text("save", "ctrl+s", "save", "Show the changes, then save.", needs=("changes",), priority=True),
     _try("what_if", "w", "what if", "Try another topology or layout."),
     _try("apply_what_if", "W", "apply what-if", "Apply the what-if to the file."),
-    _try("reload", "r", "reload", "Reload the file without what-if."),
+    _try("reload", "r", "reload", "Discard what-if, reload the file."),
     _live("pause", "p", "pause", "Pause or continue live values."),
     _live("faster", "greater_than_sign", "faster", "Sample the cluster more often."),
     _live("slower", "less_than_sign", "slower", "Sample the cluster less often."),
     _replay("step_on", "full_stop", "step forward", "Go to the next observation."),
     _replay("step_back", "comma", "step back", "Go to the previous observation."),
-    _replay("skip_on", "right_curly_bracket", "minute forward", "Go on one minute in a recording."),
+    _replay("skip_on", "right_curly_bracket", "minute forward", "Skip one minute in a recording."),
     _replay("skip_back", "left_curly_bracket", "minute back", "Go back one minute in a recording."),
     _replay("seek", "T", "go to", "Go to a time in a recording."),
     _launch("launch", "L", "launch", "Launch the plan, or show its launch."),
     _launch("preflight", "B", "before launch", "Check whether Ray can place the job."),
     _job("jobs", "J", "jobs", "List jobs, to follow or stop one."),
-    _job("stop_job", "X", "stop job", "Stop the selected job.", needs=("write",)),
-    _rank("call", "C", "call", "Call a method on all ranks.", needs=("write", "job")),
-    _rank("rank_log", "F", "follow log", "Follow the log of the selected rank.", needs=("job",)),
-    _rank("rank_stack", "H", "stack", "Show where the selected rank hangs.", needs=("job",)),
-    _rank("kill_rank", "K", "kill rank", "Kill the selected rank.", needs=("write", "job")),
-    _rank("restart_rank", "R", "restart rank", "Restart the selected rank.", needs=("write", "job")),
+    _job("stop_job", "X", "stop job", "Stop the selected job.", needs=("write", "cluster")),
+    _rank("call", "C", "call", "Call a method on all ranks.", needs=("write", "job", "cluster")),
+    _rank("rank_log", "F", "follow log", "Follow the log of the selected rank.", needs=("job", "cluster")),
+    _rank("rank_stack", "H", "stack", "Show where the selected rank hangs.", needs=("job", "cluster")),
+    _rank("kill_rank", "K", "kill rank", "Kill the selected rank.", needs=("write", "job", "cluster")),
+    _rank("restart_rank", "R", "restart rank", "Restart the selected rank.", needs=("write", "job", "cluster")),
     _job("ray_log", "O", "ray output", "Show what Ray printed."),
     _keep("keep", "P", "snapshot", "Save the running cluster as a file.", owner="cluster"),
     _keep("copy", "y", "copy", "Copy the grid as text (OSC 52)."),
@@ -240,21 +255,26 @@ _FOOTERS: dict[str, Footer] = {
         (("next_problem", "next problem"), ("find", ""), ("zoom_in+zoom_out", "zoom"), ("what_if", "")),
         _HELP,
     ),
+    "place": (
+        (("view_processes", "processes"), ("details", ""), ("jump", "rule")),
+        (("next_problem", "next problem"), ("find", ""), ("zoom_in+zoom_out", "zoom"), ("what_if", "")),
+        _HELP,
+    ),
     "problem": (
         (("jump", "go there"), ("next_problem", "next"), ("edit_rule", ""), ("edit_yaml", "edit file")),
-        (("undo", ""), ("what_if", ""), ("clear", "close"), ("open", ""), ("quit", "")),
+        (("undo", ""), ("save", ""), ("what_if", ""), ("clear", "close"), ("open", ""), ("quit", "")),
         _HELP,
     ),
     "problem in text": (
         (("jump", "go there"), ("next_problem", "next"), ("edit_yaml", "edit file")),
-        (("undo", ""), ("what_if", ""), ("clear", "close"), ("open", ""), ("quit", "")),
+        (("undo", ""), ("save", ""), ("what_if", ""), ("clear", "close"), ("open", ""), ("quit", "")),
         _HELP,
     ),
     "grid": (
         (("jump", "rule"), ("edit_rule", "edit"), ("assign", ""), ("what_if", ""), ("launch", ""), ("find", "")),
         (
-            *(("details", ""), ("zoom_in+zoom_out", "zoom"), ("next_component", ""), ("undo", "")),
-            *(("next_problem", "next problem"), ("open", ""), ("quit", "")),
+            *(("undo", ""), ("save", ""), ("details", ""), ("zoom_in+zoom_out", "zoom"), ("next_component", "")),
+            *(("open", ""), ("quit", "")),
         ),
         _HELP,
     ),
@@ -265,7 +285,10 @@ _FOOTERS: dict[str, Footer] = {
     ),
     "problems": (
         (("jump", "rule"), ("edit_rule", "edit"), ("next_problem", "next problem"), ("assign", ""), ("what_if", "")),
-        (("launch", ""), ("find", ""), ("details", ""), ("zoom_in+zoom_out", "zoom"), ("undo", ""), ("quit", "")),
+        (
+            *(("undo", ""), ("save", ""), ("launch", ""), ("find", ""), ("details", "")),
+            *(("zoom_in+zoom_out", "zoom"), ("quit", "")),
+        ),
         _HELP,
     ),
     "heat": (
@@ -279,8 +302,8 @@ _FOOTERS: dict[str, Footer] = {
         _HELP,
     ),
     "file": (
-        (("view_plan", "grid"), ("next_problem", "next"), ("edit_yaml", "edit file"), ("undo", ""), ("what_if", "")),
-        (("launch", ""), ("open", ""), ("quit", "")),
+        (("view_plan", "grid"), ("next_problem", "next"), ("edit_yaml", "edit file"), ("undo", ""), ("save", "")),
+        (("what_if", ""), ("launch", ""), ("open", ""), ("quit", "")),
         _HELP,
     ),
     "text": ((("save", ""), ("undo", ""), ("redo", ""), ("clear", "")),),

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
@@ -25,7 +26,7 @@ from placetui.observe.model import Observation
 from placetui.observe.operations import AUTO
 from placetui.observe.ports import ClusterSource, Status
 from placetui.placement.wording import plain
-from placetui.tui.actions import ACTIONS, BY_ID, Action, Context, availability, bindings, key_names, why_not
+from placetui.tui.actions import ACTIONS, BY_ID, Action, Context, availability, bindings, is_named, key_names, why_not
 from placetui.tui.background import in_thread
 from placetui.tui.cluster.controller import ClusterController
 from placetui.tui.dialogs.waiting import WaitingScreen
@@ -265,11 +266,11 @@ class Dashboard(App[int]):
 
     @property
     def context(self) -> Context:
-        main, operations = self.main, self.options.operations
+        main, options = self.main, self.cluster.options
         if main is None:
             return Context("waiting", file="none")
-        write = operations is None or not operations.refusal
-        cluster = operations is not None or self.options.source_for is None
+        write = options.operations is None or not options.operations.refusal
+        cluster = options.operations is not None or options.source_for is None
         return replace(main.context, job=self.cluster.has_jobs, write=write, cluster=cluster)
 
     async def on_key(self, event: events.Key) -> None:
@@ -325,16 +326,14 @@ class Dashboard(App[int]):
         return main if action.owner == "main" else getattr(main, action.owner)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The command palette: the actions of the view with their keys, and Textual's theme picker."""
+        """The command palette: the actions of the view with their keys, and the list of themes."""
         context = self.context
         for action in ACTIONS:
-            if action.palette and availability(action, context) is not False:
+            if action.palette and is_named(action, context):
                 keys = " ".join(key_names(action, self.options.keys, self.options.ascii))
                 title = f"{action.label_in(context.view).capitalize()} ({keys})"
                 yield SystemCommand(title, action.help, lambda name=action.id: self.run_action(f"app.act({name!r})"))
-        for command in super().get_system_commands(screen):
-            if command.title in ("Theme", "Screenshot"):
-                yield command
+        yield SystemCommand("Themes", "Choose a theme from a list.", self.search_themes)
 
     def help(self) -> None:
         from placetui.tui.dialogs.help import HelpScreen
@@ -357,6 +356,12 @@ class Dashboard(App[int]):
         names = [theme.name for theme in self._themes] or list(self.available_themes)
         self.theme = names[(names.index(self.theme) + 1) % len(names) if self.theme in names else 0]
         self.notify(f"theme {self.theme}", timeout=2, markup=False)
+
+    def search_themes(self) -> None:
+        """Choose a theme; those of placetui and of the user come first."""
+        own = [theme.name for theme in self._themes]
+        names = [*own, *sorted(self.available_themes.keys() - set(own))]
+        self.search_commands([(name, partial(setattr, self, "theme", name)) for name in names], "Find a theme")
 
     def notify(
         self,

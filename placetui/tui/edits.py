@@ -39,6 +39,7 @@ from placetui.tui.workspace import Workspace
 
 NEW = "\0new"
 DEFAULT = "default"
+ONLY_HERE = "shift+letter: only here, the component leaves its other devices."
 
 
 class Edits:
@@ -83,13 +84,13 @@ class Edits:
         return clean(place_text(node, place.kind, [place.index]), self._ascii)
 
     async def _choose_component(
-        self, title: str, names: Sequence[str], *, new: bool = False, shifted: str = ""
+        self, title: str, names: Sequence[str], question: str = "", *, new: bool = False, shifted: str = ""
     ) -> str | None:
         components = self._workspace.session.plan.components
         answers = component_answers(self._grid, [components[name] for name in names], ascii=self._ascii)
         if new:
             answers.append(Answer(NEW, "a new component", key="+"))
-        chosen = await self.app.push_screen_wait(ChooseScreen(title, answers, shifted=shifted))
+        chosen = await self.app.push_screen_wait(ChooseScreen(title, answers, question, shifted=shifted))
         if chosen is None or chosen == NEW or self._is_there(chosen.removeprefix(SHIFTED)):
             return chosen
         return None
@@ -120,7 +121,8 @@ class Edits:
     async def assign(self) -> None:
         places = self._grid.target.places
         names = list(self._workspace.session.plan.components)
-        name = await self._choose_component(f"Assign to {self._target_words()}", names, new=True, shifted="only there")
+        title = f"Assign to {self._target_words()}"
+        name = await self._choose_component(title, names, ONLY_HERE, new=True, shifted="only here")
         if name == NEW:
             answer = await self.app.push_screen_wait(AskScreen("New component", "Name:"))
             if answer is not None:
@@ -200,24 +202,22 @@ class Edits:
         self._grid.go_to(Place(placement.cluster_node_rank, plan.kind_of(placement), index))
 
     async def edit_rule(self) -> None:
-        """Open the rule of the first component that is meant; of a problem that is in no rule, the text."""
+        """Open the rule of the first component that is meant; where there is none, the text."""
         session, problem = self._workspace.session, self._problem()
         if problem is not None:
             rule = None if problem.component is None else session.rule_text(problem.component)
             await (self._edit_text() if rule is None else self._write_rule(problem.component or ""))
             return
-        framework, meant = framework_of(session.plan), self._meant()
-        if framework.rules_at is None:
-            hint = f"press E and edit `{framework.sections[0]}:`"
-            self._workspace.refuse(Refusal(f"{framework.title} files have no rules", hint))
-        elif meant:
+        if framework_of(session.plan).rules_at is None:
+            await self._edit_text()
+        elif meant := self._meant():
             await self._write_rule(meant[0])
 
     # Everything else
 
     @flow
     async def more(self) -> None:
-        name = await self._subject("Which component?")
+        name = await self._subject("Change which component?")
         if name is None:
             return
         answers = [
@@ -249,7 +249,8 @@ class Edits:
             return Remove(name)
         if wanted in ("swap", "join"):
             others = [other for other in plan.components if other != name]
-            other = await self._choose_component("With which component?", others)
+            verb = f"Swap {clean(name, self._ascii)} with" if wanted == "swap" else "Share the rule of"
+            other = await self._choose_component(f"{verb} which component?", others)
             return None if other is None else Swap(name, other) if wanted == "swap" else Join(name, other)
         if wanted == "group":
             groups = [Answer(label, clean(label, self._ascii)) for label in plan.topology.groups]

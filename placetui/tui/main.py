@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import partialmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.style import Style as RichStyle
 from textual import events, on
@@ -20,13 +21,15 @@ from placetui.grid import plain as plain_line
 from placetui.grid.densities.rows import is_oversubscribed
 from placetui.grid.excerpt import severity_sign, severity_style
 from placetui.grid.heat_panels import HeatPanels
-from placetui.grid.inspector import environment_lines, inspect
+from placetui.grid.inspector import inspect
 from placetui.grid.look.glyphs import glyphs
-from placetui.grid.look.style import MUTED, NAME
+from placetui.grid.look.style import MUTED
 from placetui.grid.panels.jobs import jobs_of
 from placetui.grid.panels.launch import launch_key
 from placetui.grid.panels.problems import DEADLY
-from placetui.grid.tables.rows import TableName
+from placetui.grid.tables.rows import Notice, TableName
+from placetui.observe.alerts import Alert
+from placetui.observe.drift import Drift, DriftKind
 from placetui.observe.history import MemoryUse, highest_memory
 from placetui.observe.model import Observation
 from placetui.placement.plan import GPU
@@ -50,7 +53,7 @@ from placetui.tui.messages import (
 from placetui.tui.options import Options
 from placetui.tui.panes.grid import GridLook, GridPane
 from placetui.tui.panes.navigation import Navigator
-from placetui.tui.selection import Selection, place_of_row, ranks_at
+from placetui.tui.selection import Selection, place_of_rank, place_of_row
 from placetui.tui.terminal.toasts import repaint_when_gone
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.content import content_of, text_of_lines
@@ -135,6 +138,9 @@ class MainScreen(Screen[None]):
         self._app_context = context
         self._ascii = options.ascii
         self._problem = -1
+        self._waited: tuple[str, int] | None = None
+        """The rank of a launch that was gone to last."""
+
         self._ready = False
         """Whether there is anything to write on."""
 
@@ -142,6 +148,9 @@ class MainScreen(Screen[None]):
         """Whether the panel of a rule stays for the next one: what is hidden and shown at once is not drawn anew."""
 
         self._edits: Edits | None = None
+        self._notice: Notice | None = None
+        """The notice that the grid was led to last."""
+
         self._heat_panels = False
         """Whether the panels of the heat wall stand in the place of others."""
 
@@ -174,7 +183,7 @@ class MainScreen(Screen[None]):
                     yield ComponentsPanel(ascii=self._ascii, id="components").data_bind(**follow)
                     yield ProblemsPanel(ascii=self._ascii, id="problems").data_bind(**follow)
                     yield MovesPanel(ascii=self._ascii, id="moves").data_bind(**follow)
-                    yield JobsPanel(ascii=self._ascii, id="jobs").data_bind(**follow)
+                    yield JobsPanel(self._app_context, ascii=self._ascii, id="jobs").data_bind(**follow)
                 with Vertical(id="side-heat"):
                     for name in ("cluster", "map", "spread", "highest"):
                         yield HeatPanel(ascii=self._ascii, id=name).data_bind(**follow)
@@ -277,9 +286,32 @@ class MainScreen(Screen[None]):
     def context(self) -> Context:
         """What the availability of actions depends on, as far as the screen knows."""
         view = "grid" if self.pane is self.grid else self.view
-        edits = len(self.workspace.editor.history) > 0
-        footer = self._footer if view == "grid" else ""
-        return Context(view, file=self.workspace.file_kind, edits=edits, footer=footer)
+        editor = self.workspace.editor
+        return Context(
+            view,
+            file=self.workspace.file_kind,
+            undo=editor.history.undo_label is not None,
+            redo=editor.history.redo_label is not None,
+            changes=editor.dirty,
+            problems=self._has_other_problem,
+            footer=self._footer if view == "grid" else "",
+        )
+
+    @property
+    def _has_other_problem(self) -> bool:
+        """Whether there is something to go to that is wrong, or waited for, and not shown already."""
+        problems = len(self.picture.session.problems) + len(self.picture.notices)
+        if not problems and self.launching:
+            return bool(self._waiting)
+        file, shown = self._file_in_focus, self.shown_problem
+        return problems > (shown is not None and (file is None or shown in file.problems))
+
+    @property
+    def _waiting(self) -> list[tuple[str, int]]:
+        """The first of the ranks that a launch waits for together, the longest first."""
+        launch = self.query_one(ProblemsPanel).launch
+        waiting = [] if launch is None else launch.waiting
+        return [(one.component, one.ranks[0]) for one in sorted(waiting, key=lambda one: -one.seconds)]
 
     @property
     def _footer(self) -> str:
@@ -295,7 +327,7 @@ class MainScreen(Screen[None]):
         if drawing is not None and drawing.density == "heat" and live is not None:
             return "heat"
         if live is not None and self._trouble_here():
-            return "trouble"
+            return "trouble" if self._ranks_concerned(self.selection.ranks) else "place"
         return "problems" if self.picture.session.problems or self.picture.notices else ""
 
     def _trouble_here(self) -> str:
@@ -315,6 +347,16 @@ class MainScreen(Screen[None]):
         if live.alerts_on(place.node, place.index):
             return signs.above
         return signs.differs if live.is_marked(place.node, place.index) else ""
+
+    def _ranks_concerned(self, ranks: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Those of the selected device that its trouble is about, the dead ones first; none if it is about others."""
+        live, place = self.picture.live, self.selection.place or self.grid.cursor
+        if live is None:
+            return []
+        notices = self.picture.notices_at(place.node, place.index)
+        named = {(one.component, one.rank) for one in notices if isinstance(one, Drift)}
+        found = [one for one in ranks if one in named or live.state_of(*one) in ("dead", "restarting")]
+        return sorted(found, key=lambda one: not self.picture.is_dead(*one))
 
     def observe(self, observation: Observation | None) -> None:
         preview = self.workspace.preview
@@ -370,7 +412,7 @@ class MainScreen(Screen[None]):
         self.set_class(not self.picture.plan.nodes, "-void")
         self.set_class(seen is not None and bool(jobs_of(seen)), "-jobs")
         self.set_class(not self.picture.plan.components, "-nobody")
-        nothing_live = self.picture.live is None and not self.picture.events and not self.live_words[0]
+        nothing_live = self.picture.live is None and not self.picture.events
         if self._ready:
             self.query_one("#lower").set_class(nothing_live, "-planned")
 
@@ -383,7 +425,6 @@ class MainScreen(Screen[None]):
         return highest_memory(seen, histories)
 
     def watch_live_words(self) -> None:
-        self._choose_panels()
         self._write_status()
 
     def follow_launch(self, launch: Launch | None) -> None:
@@ -428,6 +469,7 @@ class MainScreen(Screen[None]):
         if look.order != "rank":
             marks.append(f"by {look.order}")
         words = caption(session.plan) if session.plan.nodes else ""
+        kinds = Counter(one.kind for one in live.drift) if live else Counter[DriftKind]()
         self.query_one(StatusBar).status = TopLine(
             file=session.file,
             topology=clean(words.replace("×", "x") if self._ascii else words, self._ascii),
@@ -436,12 +478,15 @@ class MainScreen(Screen[None]):
             totals=self.picture.totals,
             ranks=sum(one.world_size for one in session.plan.components.values()),
             gpus=(0, 0) if self.picture.totals or preview or drawing is None else drawing.census.gpus,
-            drift=len(live.drift) if live else 0,
+            dead=kinds["dead_rank"],
+            missing=kinds["missing_rank"],
+            drift=kinds.total() - kinds["dead_rank"] - kinds["missing_rank"] - kinds["stale"],
             alerts=len(live.alerts) if live else 0,
+            stale=kinds["stale"],
             errors=session.errors if preview is None or preview.refusal is None else preview.before.errors + 1,
             warnings=session.warnings,
             figures=self._figures(),
-            stale=not connected,
+            connected=connected,
             ascii=self._ascii,
         )
         self._write_tabs()
@@ -480,6 +525,9 @@ class MainScreen(Screen[None]):
         elif self.view in ("file", "text"):
             about = clean(self.picture.session.file, self._ascii)
             title = title_of("File", None, f"{about}  edit" if self.view == "text" else about)
+            if self.view == "text" and self.file is not None:  # beside each other, each has a border of its own
+                name_border(self.file, title)
+                name_border(self.grid, *self._grid_title(self.grid.size.width - 10))
         else:
             number, about = ("", "") if self.table is None else self.table.summary
             title, subtitle = title_of(self.view.capitalize(), number, about), "enter to grid  / filter  s sort"
@@ -488,13 +536,16 @@ class MainScreen(Screen[None]):
     def _grid_title(self, width: int) -> tuple[Content, Content | str]:
         drawing, session, unplaced = self.grid.drawing, self.picture.session, self.picture.plan.unplaced
         preview = self.picture.preview
-        about = "plan, no cluster" if self.picture.live is None else "plan and live"
+        heat = drawing is not None and drawing.density == "heat"
+        name, about = "Grid", "plan, no cluster" if self.picture.live is None else "plan and live"
+        if heat:
+            name, about = ("Plan", "promised share") if self.picture.live is None else ("Heat wall", about)
         if preview is not None:
-            about = "preview of"
+            about = "preview of" if preview.refusal is None else "last that fits"
         elif session.tried:
             about = "what if"
         elif self.launching:
-            about = "ranks coming up"
+            about = "starting ranks"
         elif session.broken:
             placed = len(self.picture.plan.components)
             about = (
@@ -502,8 +553,7 @@ class MainScreen(Screen[None]):
                 if unplaced
                 else ("as far as it can be placed" if placed else "nothing can be placed")
             )
-        heat = drawing is not None and drawing.density == "heat"
-        title = title_of("Heat wall" if heat else "Grid", None, about)
+        title = title_of(name, None, about)
         if preview is not None:
             rule = clean(f" {preview.component}: {preview.shown}", self._ascii)
             title = Content.assemble(title, (rule, "bold $grid-text"))
@@ -542,23 +592,22 @@ class MainScreen(Screen[None]):
             sign, number = severity_sign(drawing.pen, problem), session.problems.index(problem) + 1
             ground = style.role if style.role in ("error", "warning") else None
             return f"{number}/{len(session.problems)} {sign}", palette.rich_style(style._replace(ground=ground))
-        selection = self.selection
-        ranks = selection.ranks
-        sign = self._trouble_here()
-        if not ranks or ranks[0][0] not in drawing.marks:
+        selection, sign = self.selection, self._trouble_here()
+        ranks = [one for one in selection.ranks if one[0] in drawing.marks]
+        concerned = self._ranks_concerned(ranks) if sign else []
+        role: Literal["error", "warning"] = "warning"
+        if self.picture.live is None or any(self.picture.is_dead(*one) for one in concerned):
+            role = "error"
+        trouble = Style(role, bold=True, ground=role)
+        if not ranks or (sign and not concerned and selection.row is None):
             place = selection.place
-            return (
-                ("", RichStyle())
-                if place is None
-                else (f"{place.node}/{place.kind}{place.index} {sign}".rstrip(), RichStyle())
-            )
-        component, rank = next((one for one in ranks if self.picture.is_dead(*one)), ranks[0])
+            label = "" if place is None else f"{place.node}/{place.kind}{place.index}"
+            return f"{label} {sign}".strip(), palette.rich_style(trouble) if label and sign else RichStyle()
+        component, rank = (concerned or ranks)[0]
         mark = drawing.marks[component]
-        trouble = Style("error" if self.picture.is_dead(component, rank) else "warning", bold=True)
-        if sign and self.picture.live is None:
-            trouble = Style("error", bold=True)
-        style = trouble._replace(ground=trouble.role) if sign else Style("chip", mark.hue, bold=True)  # type: ignore[arg-type]
-        return f"{mark.label(rank)} {sign}".rstrip(), palette.rich_style(style)
+        if not concerned:
+            return mark.label(rank), palette.rich_style(Style("chip", mark.hue, bold=True))
+        return f"{mark.label(rank)} {sign}", palette.rich_style(trouble)
 
     # The inspector
 
@@ -580,7 +629,7 @@ class MainScreen(Screen[None]):
         if not self._ready:
             return
         problem, selection, drafting = self.shown_problem, self.selection, bool(self.workspace.drafting)
-        self.query_one(ProblemsPanel).chosen = problem
+        self.query_one(ProblemsPanel).chosen = problem or self._notice
         self._make_room(problem is not None and self.view == "grid" and not drafting)
         if not drafting:
             self.query_one(Inspector).subject = Subject(
@@ -612,16 +661,12 @@ class MainScreen(Screen[None]):
         if self.palette is None:
             return
         width = max(30, min(150, self.size.width * 9 // 10 - 8))
-        plan, place = self.picture.plan, self.selection.place or self.grid.cursor
-        found = self.query_one(Inspector).describe(self.picture, place, width, details=True)
-        lines, seen = found.lines, self.picture.observation
+        place, seen = self.selection.place or self.grid.cursor, self.picture.observation
         # A job that placetui did not launch has its own variables.
-        foreign = seen is not None and any(job.name == seen.job for job in seen.jobs)
-        environment = environment_lines(plan, () if foreign else ranks_at(plan, place), width, ascii=self._ascii)
-        if environment:
-            lines += [(), (Run("Environment", NAME),), *environment]
+        ours = seen is None or not any(job.name == seen.job for job in seen.jobs)
+        found = self.query_one(Inspector).describe(self.picture, place, width, details=True, environment=ours)
         self.app.push_screen(
-            DetailsScreen(plain_line(found.title).strip(), text_of_lines(lines, self.palette), drawn=True)
+            DetailsScreen(plain_line(found.title).strip(), text_of_lines(found.lines, self.palette), drawn=True)
         )
 
     # Views
@@ -651,7 +696,11 @@ class MainScreen(Screen[None]):
         self.grid.focus()
 
     async def view_yaml(self) -> None:
-        await self.show_file()
+        """The file, from elsewhere at the problem that is selected."""
+        if self.view not in FILES and (problem := self.shown_problem) is not None:
+            await self.go_to_problem(problem)
+        else:
+            await self.show_file()
 
     async def edit_yaml(self) -> None:
         problem = self.shown_problem
@@ -808,20 +857,22 @@ class MainScreen(Screen[None]):
             self.post_message(RowChosen(event.value))
 
     def _show_rank(self, component: str, rank: int) -> None:
-        plan = self.picture.plan
-        placed = plan.components[component].placements[rank]
+        """Go to where a rank is planned; a launch goes on while another file is open."""
+        place = place_of_rank(self.picture.plan, component, rank)
+        if place is None:
+            self.notify(f"{clean(component, self._ascii)} {rank} is not in the open file", markup=False)
+            return
         self.view_plan()
-        self.grid.reveal(Place(placed.cluster_node_rank, plan.kind_of(placed), next(iter(placed.devices), 0)))
+        self.grid.reveal(place)
 
     async def next_problem(self) -> None:
         """Select the next problem; from elsewhere, the one that was selected last."""
         notices = sorted(self.picture.notices, key=lambda one: one.kind not in DEADLY)
         problems = [*self.picture.session.problems, *notices]
-        launch = self.query_one(ProblemsPanel).launch
-        if not problems and launch is not None and (waiting := launch.waiting):
-            self._problem = (self._problem + 1) % len(waiting)
-            one = sorted(waiting, key=lambda one: -one.seconds)[self._problem]
-            self._show_rank(one.component, one.ranks[0])
+        if not problems and (waiting := self._waiting):
+            after = waiting.index(self._waited) + 1 if self._waited in waiting else 0
+            self._waited = waiting[after % len(waiting)]
+            self._show_rank(*self._waited)
             return
         if not problems:
             self.notify("there are no problems", markup=False)
@@ -853,6 +904,9 @@ class MainScreen(Screen[None]):
 
     @on(RowChosen)
     def _row_chosen(self, event: RowChosen) -> None:
+        if isinstance(event.row, Drift | Alert):
+            self._notice = event.row
+            self._inspect()
         place = place_of_row(self.picture.plan, event.row)
         if place is None:
             self.notify("this is not shown in the grid", markup=False)

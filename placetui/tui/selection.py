@@ -43,6 +43,15 @@ def ranks_at(plan: Plan, place: Place, most: int = 8) -> tuple[tuple[str, int], 
     return tuple(found)[:most]
 
 
+def place_of_rank(plan: Plan, component: str, rank: int) -> Place | None:
+    """Where a plan has a rank: its first device; None if it has no such rank."""
+    planned = plan.components.get(component)
+    if planned is None or not 0 <= rank < planned.world_size:
+        return None
+    placed = planned.placements[rank]
+    return Place(placed.cluster_node_rank, plan.kind_of(placed), next(iter(placed.devices), 0))
+
+
 def place_of_row(plan: Plan, row: Row) -> Place | None:
     """Where the row of a table is in the grid; of a rank whose device nobody names, the planned one."""
     found, nodes = place_of(row), plan.nodes
@@ -51,11 +60,9 @@ def place_of_row(plan: Plan, row: Row) -> Place | None:
     node, device = found
     if device is None:
         component, rank = rank_of(row)
-        planned = plan.components.get(component or "")
-        placements = () if planned is None else planned.placements
-        if rank is not None and rank < len(placements) and placements[rank].cluster_node_rank == node:
-            kind, indices = plan.kind_of(placements[rank]), placements[rank].local_hardware_ranks
-            return Place(node, kind, indices[0] if indices else 0)
+        planned = None if component is None or rank is None else place_of_rank(plan, component, rank)
+        if planned is not None and planned.node == node:
+            return planned
         return Place(node, GPU, 0) if nodes[node].gpus else Place(node, NODE, 0)
     return Place(node, GPU, device) if device < nodes[node].gpus else None
 

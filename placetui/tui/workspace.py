@@ -170,8 +170,9 @@ class Workspace:
             return
         result = self.editor.preview(preview.before, WriteRule(preview.component, text))
         if isinstance(result, Refusal):
-            self.preview = replace(preview, text=text, refusal=result)
-            self.show(self.session)
+            # What is typed on the way to a rule may place something that nobody meant.
+            self.preview = Preview(preview.component, text, preview.before, preview.before, refusal=result)
+            self.show(preview.before)
         else:
             self._show_preview(Preview(preview.component, text, preview.before, result))
 
@@ -252,12 +253,16 @@ class Workspace:
         session = replace(self.session, plan_request=self.session.asked)
         self.plan((lambda: session.wish(session.asked)) if self.editor.dirty else session.reread)
 
+    @property
+    def is_on_assumed_nodes(self) -> bool:
+        """Whether the nodes of a cluster can take the place of those that the plan is drawn on."""
+        session = self.session
+        return session.plan.topology_source == "assumed" and not (session.tried or self.drafting)
+
     def use_nodes(self, nodes: tuple[Node, ...]) -> None:
         """Draw on the nodes of a cluster what is drawn on assumed ones, if it fits there."""
         session = self.session
-        if session.plan.topology_source != "assumed" or session.tried or not nodes or self.drafting:
-            return
-        if self._tried_nodes != (nodes, session.text):
+        if nodes and self.is_on_assumed_nodes and self._tried_nodes != (nodes, session.text):
             self._tried_nodes = nodes, session.text
             self.plan(lambda: self._on_nodes(session, nodes))
 
@@ -405,8 +410,8 @@ class Workspace:
             return True
         answers = [
             Answer("save", "save", key="s"),
-            Answer("keep", "quit without saving; the changes are offered next time", key="l"),
-            Answer("discard", "discard my changes", key="ctrl+d"),
+            Answer("keep", "leave without saving; the changes are offered next time", key="l"),
+            Answer("discard", "leave and discard the changes", key="ctrl+d"),
         ]
         answer = await self.app.push_screen_wait(ChooseScreen("Unsaved changes", answers))
         if answer == "save":

@@ -151,7 +151,7 @@ def test_kill_of_its_child(one_node: TestCluster, job: Job) -> None:
                 continue
             kill_child(step)
             if step != DRY_RUN:
-                desk.sees("the launch of job failed: L shows why")
+                desk.sees("launch of job failed: press L for details")
                 desk.press("L")
             desk.sees("the process that talks to Ray ended: killed by SIGKILL", "list of jobs")
             back_to_grid(desk)
@@ -161,7 +161,7 @@ def test_kill_of_its_child(one_node: TestCluster, job: Job) -> None:
             one_node.assert_clean()
         kill_child(READY)
         # Whether the dashboard heard of it before its child was gone is a matter of milliseconds.
-        desk.until(lambda: "job job runs" in desk.text or "launch of job failed" in desk.text, "the end of the launch")
+        desk.until(lambda: "job job is running" in desk.text or "launch of job failed" in desk.text, "the end of the launch")
         assert_whole(one_node)
         desk.press("q")
         assert desk.ends() == 0

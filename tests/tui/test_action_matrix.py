@@ -20,6 +20,7 @@ from placetui.tui.actions import (
     View,
     availability,
     footer,
+    is_named,
     why_not,
 )
 from placetui.tui.dialogs.ask import ConfirmScreen
@@ -59,6 +60,22 @@ def test_availability(action: Action) -> None:
         expected = False if context.view not in action.views else None if any(lacks) else True
         assert availability(action, context) is expected
         assert bool(why_not(action, context)) == any(lacks)
+
+
+def test_what_has_nothing_to_act_on_is_not_named() -> None:
+    named = {action.id for action in ACTIONS if is_named(action, Context("grid"))}
+    simulated = {action.id for action in ACTIONS if is_named(action, Context("grid", cluster=False))}
+    assert named - simulated == {
+        *("launch", "preflight", "jobs", "stop_job", "ray_log"),
+        *("call", "rank_log", "rank_stack", "kill_rank", "restart_rank"),
+    }
+    for lacking, missing in (
+        ({"undo": False}, "undo"),
+        ({"redo": False}, "redo"),
+        ({"changes": False}, "save"),
+        ({"problems": False}, "next_problem"),
+    ):
+        assert named - {action.id for action in ACTIONS if is_named(action, Context("grid", **lacking))} == {missing}
 
 
 def test_what_belongs_where() -> None:

@@ -44,7 +44,7 @@ async def test_a_question_of_a_launch_does_not_open_above_the_find_field(desk: D
         await seat.press("slash", "m")
         up = operations.of("up")
         up.check(seat.session.plan)
-        await seat.until(lambda: any("has a question: L shows it" in toast for toast in seat.toasts))
+        await seat.until(lambda: any("needs your answer: press L" in toast for toast in seat.toasts))
         await seat.press("a", "y")
         assert seat.shows(MainScreen)
         assert seat.main.query_one("#find", Input).value == "may"
@@ -192,11 +192,11 @@ async def test_sorting_shows_the_top_of_the_order(desk: Desk) -> None:
 
 
 async def test_a_component_moves_to_the_selected_devices_and_nowhere_else(desk: Desk) -> None:
-    """Shift and its letter: only there."""
+    """Shift and its letter: only there, and the dialog says so."""
     async with desk.open(desk.write(PLAN)) as seat:
         await seat.press("down", "shift+right", "a")
         await seat.until(lambda: seat.shows(ChooseScreen))
-        await seat.sees("only there")
+        await seat.sees("only here, the component leaves its other devices", "shift+letter  only here")
         await seat.press("A")
         await seat.until(lambda: "actor: 8-9" in seat.session.text)
         await seat.press("u")

@@ -58,6 +58,8 @@ async def test_without_a_cluster_nothing_is_said(desk: Desk) -> None:
         await seat.until(lambda: seat.app.cluster.link.link == "lost")
         assert seat.toasts == []
         assert "every" not in seat.status
+        await seat.sees("─ Fits ─", "2 ranks placed")
+        await seat.misses("─ Events ─")
 
 
 async def test_this_machine_is_shown_where_there_is_no_cluster(desk: Desk) -> None:

@@ -136,7 +136,7 @@ async def test_nothing_is_asked_of_a_simulation(desk: Desk) -> None:
             await seat.press(key, key)
             await seat.until(lambda: seat.toasts)
             await seat.heard()
-            assert seat.toasts == ["a simulation or a recording has no cluster to launch on"], "once at a time"
+            assert seat.toasts == ["a simulation or a recording has no cluster to act on"], "once at a time"
 
 
 async def test_the_embedded_cluster_has_no_jobs_before_a_launch(desk: Desk) -> None:

@@ -95,7 +95,9 @@ async def test_action_launch(desk: Desk) -> None:
         demand = RayDemand((GroupDemand("pool", "STRICT_PACK", (BundleDemand({"GPU": 1}, 9),)),))
         judged = preflight(demand, planned_nodes([Node(8, name="big")]), notes=[Note("port 30000 is in use", "end it")])
         one.operations.of("preflight").succeed(**judged.to_dict())
-        await one.seat.sees("preflight", "it does not fit", "pool needs 9 bundles of 1 GPU", "port 30000 is in use")
+        await one.seat.sees(
+            "preflight", "the job cannot be scheduled", "pool needs 9 bundles of 1 GPU", "port 30000 is in use"
+        )
         await one.seat.press("ctrl+l")
         assert one.up.answers == [True]
         await one.seat.until(lambda: one.seat.shows(MainScreen))
@@ -131,7 +133,7 @@ async def test_the_grid_shows_how_far_each_rank_is(desk: Desk) -> None:
         one.up.be_ready(one.plan)
         one.up.succeed(job="plan")
         await one.seat.sees("job plan", "4/4 ranks alive", "1000")
-        assert "job plan runs" in one.seat.toasts
+        assert "job plan is running" in one.seat.toasts
         assert one.seat.app.cluster.job == "plan"
 
 
@@ -142,7 +144,7 @@ async def test_the_main_screen_shows_the_steps_and_who_is_slow(desk: Desk) -> No
         await one.confirm()
         clock[0] += 3
         one.up.reserve()
-        await one.seat.sees("step 6 of 7", "2 bundles", "3.0 s", "ranks coming up")
+        await one.seat.sees("step 6 of 7", "2 bundles", "3.0 s", "starting ranks")
         one.up.start(one.plan, "starting")
         for rank in (0, 1):
             one.up.tell(step="launch", component="rollout", rank=rank, state="alive")
@@ -162,7 +164,7 @@ async def test_the_main_screen_shows_the_steps_and_who_is_slow(desk: Desk) -> No
         one.up.start(one.plan)
         one.up.be_ready(one.plan)
         one.up.succeed(job="plan")
-        await one.seat.misses("step 6 of 7", "Waiting for", "ranks coming up")
+        await one.seat.misses("step 6 of 7", "Waiting for", "starting ranks")
 
 
 async def test_a_log_that_cannot_be_read_says_why_and_is_asked_for_again(desk: Desk) -> None:
@@ -232,7 +234,7 @@ async def test_ranks_that_would_move_are_shown_one_by_one(desk: Desk) -> None:
         moved = [{"component": "actor", "rank": 1, "node_rank": 0, "planned": [1], "got": [3]}]
         one.up.reserve(moved)
         one.up.tell(step="probe", question="moved")
-        await one.seat.until(lambda: "the launch of plan has a question: L shows it" in one.seat.toasts)
+        await one.seat.until(lambda: "launch of plan needs your answer: press L" in one.seat.toasts)
         assert one.seat.shows(MainScreen), "no dialog opens unasked"
         await one.seat.press("L")
         await one.seat.sees("Other jobs have planned GPUs", "actor 1", "GPU 1", "GPU 3", "launch there")
@@ -245,7 +247,7 @@ async def test_a_move_can_be_accepted(desk: Desk) -> None:
         await one.confirm()
         one.up.reserve([{"component": "actor", "rank": 1, "node_rank": 0, "planned": [1], "got": [3]}])
         one.up.tell(step="probe", question="moved")
-        await one.seat.until(lambda: "the launch of plan has a question: L shows it" in one.seat.toasts)
+        await one.seat.until(lambda: "launch of plan needs your answer: press L" in one.seat.toasts)
         assert one.seat.shows(MainScreen), "no dialog opens unasked"
         await one.seat.press("L")
         await one.seat.sees("launch there")
@@ -259,7 +261,9 @@ async def test_a_launch_on_used_gpus_takes_the_typed_name(desk: Desk) -> None:
         one.up.check(one.plan, ask=False)
         one.up.tell(step="check", nodes=[], groups={}, expected=[], used=used)
         one.up.tell(step="check", question="used")
-        await one.seat.sees("Others use planned GPUs", "GPU 3", "RolloutGroup:3 of 01000000")
+        await one.seat.sees(
+            "Other processes use planned GPUs without a Ray reservation", "GPU 3", "RolloutGroup:3 of 01000000"
+        )
         await one.seat.press("ctrl+l")
         await one.seat.sees("Others use 1 planned GPU of plan", "Type plan and press enter")
         assert one.up.answers == []
@@ -273,14 +277,14 @@ async def test_a_failure_names_the_rank_and_shows_why(desk: Desk) -> None:
         await one.confirm()
         one.up.reserve()
         one.up.start(one.plan, "starting")
-        await one.seat.sees("ranks coming up")
+        await one.seat.sees("starting ranks")
         one.up.fail(
             "actor:1 did not come up: KeyError: 'x[y]'",
             component="actor",
             rank=1,
             traceback=["  File my_pkg/workers.py, line 3", "KeyError: 'x[y]'"],
         )
-        await one.seat.until(lambda: "the launch of plan failed: L shows why" in one.seat.toasts)
+        await one.seat.until(lambda: "launch of plan failed: press L for details" in one.seat.toasts)
         assert one.seat.shows(MainScreen), "nothing opens unasked"
         await one.seat.press("L")
         await one.seat.sees("actor:1 did not come up: KeyError: 'x[y]'", "│ KeyError: 'x[y]'", "was rolled back")
@@ -303,7 +307,7 @@ async def test_a_lost_process_says_what_to_do(desk: Desk) -> None:
         one.up.reserve()
         hint = "what it had begun is taken back, or listed by J as incomplete: stop it there"
         one.up.fail("the process that talks to Ray ended: killed by SIGKILL", hint, lost=True)
-        await one.seat.until(lambda: "the launch of plan failed: L shows why" in one.seat.toasts)
+        await one.seat.until(lambda: "launch of plan failed: press L for details" in one.seat.toasts)
         await one.seat.press("L")
         await one.seat.sees("killed by SIGKILL", "listed by J as incomplete")
         await one.seat.misses("Everything was rolled back")
@@ -476,7 +480,21 @@ async def test_another_file_does_not_show_the_ranks_of_the_launch(desk: Desk) ->
         assert one.states() == set()
         one.up.be_ready(one.plan)
         one.up.succeed(job="plan")
-        await one.seat.until(lambda: "job plan runs" in one.seat.toasts)
+        await one.seat.until(lambda: "job plan is running" in one.seat.toasts)
+
+
+async def test_a_rank_that_the_open_file_does_not_have_is_not_gone_to(desk: Desk) -> None:
+    other = desk.write(FILE.replace("actor", "critic"), "other.yaml")
+    async with launching(desk) as one:
+        await one.confirm()
+        one.up.reserve()
+        one.up.start(one.plan, "starting")
+        await one.seat.until(lambda: one.states() == {"starting"})
+        await one.seat.app.open_file(str(other))
+        await one.seat.until(lambda: one.seat.session.file == str(other) and one.seat.main.launching)
+        await one.seat.press("exclamation_mark", "exclamation_mark")
+        await one.seat.until(lambda: "actor 0 is not in the open file" in one.seat.toasts)
+        assert "rollout 0 is not in the open file" not in one.seat.toasts, "it is in both"
 
 
 async def test_who_is_waited_for_is_listed_beside_a_file_without_these_components(desk: Desk) -> None:

@@ -78,10 +78,10 @@ async def test_action_view_ranks(desk: Desk, world: World) -> None:
 async def test_action_view_drift(desk: Desk, world: World) -> None:
     async with desk.open("collocated", live=True, thresholds=Thresholds(temperature_above=75)) as seat:
         seen = await watch(desk, seat, world)
-        await seat.until(lambda: "✗ 47/48 ranks alive" in seat.status, "the dead rank in the top line")
+        await seat.until(lambda: "✗ 1" in seat.status and "47/48 ranks alive" in seat.status, "the dead rank")
         hot = world.with_device(seen, 0, 6, temperature=82)
         desk.sources[0].deliver(hot)
-        await seat.until(lambda: "1 alert" in seat.status, "the alert in the top line")
+        await seat.until(lambda: "▲ 1" in seat.status and "•3" in seat.status, "as much as the tab counts")
         await seat.press("5")
         await seat.sees(
             "Drift 3  2 differences from the plan, 1 alert", "≠ foreign process", "✗ dead rank", "▲ high temperature"
@@ -97,7 +97,7 @@ async def test_a_reason_that_is_too_long_says_that_it_goes_on(desk: Desk, world:
     async with desk.open("collocated", (80, 24), live=True) as seat:
         observation = world.simulated(desk.sources[0].plan)
         desk.sources[0].deliver(world.with_rank(observation, "rollout", 3, state="dead", reason="killed " * 20))
-        await seat.sees("✗ 47/48")
+        await seat.sees("✗ 1", "47/48 ranks")
 
         def cut(row: str) -> bool:
             return any(row in line and "killed" in line and line.rstrip(" │").endswith("…") for line in seat.lines)
@@ -216,6 +216,16 @@ async def test_a_click_on_a_title_sorts_and_on_a_row_moves(desk: Desk, world: Wo
         await seat.pilot.click(TablePane, offset=(3, 1 + 4), times=2)
         await seat.until(lambda: seat.main.table is None, "the grid")
         assert seat.cursor == (row.node.rank, "gpu", row.device.index)
+
+
+async def test_trouble_is_named_by_whom_it_is_about_with_keys_that_help(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        await watch(desk, seat, world)
+        await seat.press("exclamation_mark")
+        await seat.until(lambda: seat.lines[-1].startswith(" R3 ✗ "), "the rank that is dead")
+        assert "restart" not in seat.lines[-1], "not in a simulation"
+        await seat.press("exclamation_mark")
+        await seat.until(lambda: seat.lines[-1].startswith(" 1/gpu2 ≠   3  processes"), "not a rank beside it")
 
 
 async def test_a_click_on_the_count_shows_what_is_counted(desk: Desk, world: World) -> None:

@@ -17,7 +17,7 @@ from placetui.observe.picture import OccupancyWatch
 from placetui.observe.ports import ClusterSource, Link, Status
 from placetui.placement.plan import Plan
 from placetui.placement.wording import count, plain
-from placetui.tui.actions import READ_ONLY
+from placetui.tui.actions import NO_CLUSTER, READ_ONLY
 from placetui.tui.background import Timers, in_thread, start_thread
 from placetui.tui.cluster.launching import LaunchController
 from placetui.tui.cluster.operations import JobOperations
@@ -154,8 +154,9 @@ class ClusterController:
         if not self.show_seen():
             self._first_sight(observation)
         self._follow_only_job(observation)
-        if observation.source == "ray" and self.app.workspace is not None:
-            self.app.workspace.use_nodes(nodes_of(observation))
+        workspace = self.app.workspace
+        if observation.source == "ray" and workspace is not None and workspace.is_on_assumed_nodes:
+            workspace.use_nodes(nodes_of(observation))
 
     def _first_sight(self, observation: Observation) -> None:
         """The first picture of a cluster without a file."""
@@ -332,7 +333,7 @@ class ClusterController:
     def can_ask(self) -> bool:
         """Whether there is a cluster to ask; if not, a notice says so."""
         if self.options.operations is None:
-            self.notify("a simulation or a recording has no cluster to launch on")
+            self.notify(NO_CLUSTER)
         elif self.address == LOCAL:
             self.notify("the embedded cluster starts with a launch: L")
         else:

@@ -270,7 +270,7 @@ class Launch:
     def words(self) -> str:
         """Progress, for the top line."""
         if self.question:
-            return f"{self.job}: waiting for you"
+            return f"{self.job}: waiting for confirmation"
         if self.cancelled:
             return f"{self.job}: {self.ending}"
         if self.ready:

@@ -168,10 +168,10 @@ class LaunchController:
                 self.app.workspace.use_nodes(launch.nodes)
             elif step.get("step") == "ready":
                 self.cluster.job = launch.job
-                self.cluster.notify(f"job {launch.job} runs")
+                self.cluster.notify(f"job {launch.job} is running")
                 self.cluster.connect()
             if "question" in step and self._launch_screen() is None:
-                words = f"the launch of {launch.job} has a question: L shows it"
+                words = f"launch of {launch.job} needs your answer: press L"
                 self.cluster.notify(words, severity="warning", timeout=20)
             self._launch_changed()
         assert request.outcome is not None
@@ -223,7 +223,7 @@ class LaunchController:
             main.grid.search(f"{component} {rank}")
         if self._launch_screen() is None:
             launch.unread = True
-            self.cluster.notify(f"the launch of {launch.job} failed: L shows why", severity="error", timeout=20)
+            self.cluster.notify(f"launch of {launch.job} failed: press L for details", severity="error", timeout=20)
 
     def _launch_screen(self) -> Any:
         from placetui.tui.dialogs.launch import LaunchScreen

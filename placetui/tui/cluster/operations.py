@@ -276,8 +276,10 @@ class JobOperations:
         if isinstance(found, Failure):
             self._report(found, f"stack of {chosen}", "")
             return
-        text = Text(clean(str(found["text"]), self.cluster.options.ascii))
-        self.app.push_screen(DetailsScreen(f"Stacks of {chosen}, read by {found['by']}", text))
+        lines = [clean(line, self.cluster.options.ascii) for line in str(found["text"]).splitlines()]
+        self.app.push_screen(
+            DetailsScreen(f"Stacks of {chosen}, read by {found['by']}", Text("\n".join(lines)), "STACK")
+        )
 
     @flow
     async def call(self) -> None:

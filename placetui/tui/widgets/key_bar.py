@@ -14,7 +14,11 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from placetui.tui.actions import BY_ID, Context, footer, in_footer, key_names
+from placetui.tui.actions import BY_ID, Context, availability, footer, is_named, key_names
+
+
+ROOMY = 100
+"""Columns from which keys are a column apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class KeyHint(NamedTuple):
 
     @property
     def width(self) -> int:
-        return cell_len(self.key) + cell_len(self.label) + 5 if self.key else 3
+        return cell_len(self.key) + cell_len(self.label) + 4 if self.key else 2
 
 
 def pressed(key: str, label: str) -> KeyHint:
@@ -67,15 +71,15 @@ class KeyBar(Widget):
     def _entries(self) -> Iterator[tuple[int, KeyHint]]:
         """Keys and their positions, as far as there is room; the rightmost are dropped first, and none is cut."""
         *shown, last = self.hints or list(self._of_view())
-        x = cell_len(self.chip.text) + 3 if self.chip.text else 0
-        end = self.size.width - last.width + 1
+        x, gap = cell_len(self.chip.text) + 3 if self.chip.text else 0, self.size.width >= ROOMY
+        end = self.size.width - last.width
         for number, hint in enumerate(shown):
             # A divider with nothing behind it divides nothing.
-            following = shown[number + 1].width if not hint.key and number + 1 < len(shown) else 0
-            if x + hint.width + following > end:
+            following = shown[number + 1].width + gap if not hint.key and number + 1 < len(shown) else 0
+            if x + hint.width + gap + following > end:
                 break
             yield x, hint
-            x += hint.width
+            x += hint.width + gap
         if x <= end:
             yield end, last
 
@@ -85,10 +89,10 @@ class KeyBar(Widget):
             hints = []
             for names, label in group:
                 actions = [BY_ID[name] for name in names.split("+")]
-                ready = in_footer(actions[0], self.context)
-                if ready is not False:
+                if is_named(actions[0], self.context):
                     keys = " ".join(self._key(action.id) for action in actions)
-                    hints.append(KeyHint(keys, label or actions[0].label_in(view), actions[0].id, bool(ready)))
+                    ready = bool(availability(actions[0], self.context))
+                    hints.append(KeyHint(keys, label or actions[0].label_in(view), actions[0].id, ready))
             if number and hints and label != "keys":
                 yield DIVIDER
             yield from hints
@@ -117,7 +121,7 @@ class KeyBar(Widget):
                 continue
             segments.append(Segment(f" {hint.key} ", look["key" if hint.ready else "disabled"]))
             segments.append(Segment(f" {hint.label} ", look["label" if hint.ready else "disabled"]))
-            end = x + hint.width - 1
+            end = x + hint.width
         return Strip(segments).crop_extend(0, self.size.width, base)
 
     async def on_click(self, event: events.Click) -> None:

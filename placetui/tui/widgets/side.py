@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from textual.geometry import Size
@@ -23,6 +24,7 @@ from placetui.grid.tables.rows import Notice
 from placetui.placement.plan import Plan
 from placetui.placement.problems import Problem
 from placetui.placement.wording import count
+from placetui.tui.actions import BY_ID, Context, is_named
 from placetui.tui.cluster.launch import Launch
 from placetui.tui.live import LivePicture
 from placetui.tui.widgets.panel import ListPanel, name_border, title_of
@@ -134,7 +136,8 @@ class ProblemsPanel(SidePanel):
         problems, notices = picture.session.problems, picture.notices
         number = len(problems) + len(notices)
         title = title_of("Problems", number or None, trouble=bool(number))
-        name_border(self, title, "! next  enter go" if number else "")
+        following = "! next  " if number > (self.chosen is not None) else ""
+        name_border(self, title, f"{following}enter go" if number else "")
         self.set_class(bool(number), "-trouble")
         return problem_entries(pen, problems, notices, width, chosen=self.chosen, room=self.room)
 
@@ -186,10 +189,17 @@ class FitsPanel(SidePanel):
 class JobsPanel(SidePanel):
     """Jobs of the cluster."""
 
+    def __init__(self, context: Callable[[], Context], *, ascii: bool, id: str) -> None:
+        super().__init__(ascii=ascii, id=id)
+        self._app_context = context
+        """What the availability of actions depends on."""
+
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
         seen = picture.observation
         found = [] if seen is None else job_entries(pen, seen, picture.totals, width)
-        name_border(self, title_of("Jobs", len(found)), "J list")
+        name_border(
+            self, title_of("Jobs", len(found)), "J list" if is_named(BY_ID["jobs"], self._app_context()) else ""
+        )
         return found
 
 
