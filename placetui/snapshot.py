@@ -57,7 +57,7 @@ def title(plan: Plan, *, ascii: bool = False) -> str:
     name = clean(os.path.basename(plan.source), ascii=ascii) or "placetui"
     about = caption(plan)
     if ascii:
-        about = about.replace("×", "x").replace("–", "-")
+        about = about.replace("×", "x")
     return f"{name}: {about}\n\n"
 
 

@@ -29,7 +29,7 @@ from placetui.grid.overlay import ShownState
 from placetui.observe.history import MemoryUse
 from placetui.placement.plan import Plan
 from placetui.placement.topology import Node
-from placetui.placement.wording import clean
+from placetui.placement.wording import clean, number_range
 
 STATE_STYLES: dict[ShownState, Style] = {
     "pending": MUTED,
@@ -281,17 +281,17 @@ class Pen:
         return nodes[rank].name if 0 <= rank < len(nodes) else f"node {rank}"
 
     def ranks(self, ranks: Sequence[int]) -> str:
-        """`3`, `0–199`, `0,4`, `0…398`: sorted ranks in a few characters."""
+        """`3`, `0-199`, `0,4`, `0…398`: sorted ranks in a few characters."""
         if len(ranks) == 1:
             return str(ranks[0])
         if ranks[-1] - ranks[0] == len(ranks) - 1:
-            return f"{ranks[0]}{self.glyphs.to}{ranks[-1]}"
+            return number_range(ranks[0], ranks[-1])
         if len(ranks) <= 3:
             return ",".join(map(str, ranks))
         return f"{ranks[0]}{self.glyphs.gap}{ranks[-1]}"
 
     def crowd(self, component: str, ranks: Sequence[int], room: int) -> tuple[Run, Run]:
-        """`A 0–199 ×200`, or as much of it as `room` takes."""
+        """`A 0-199 ×200`, or as much of it as `room` takes."""
         mark = self.marks[component]
         which = self.ranks(ranks)
         times = f"{self.glyphs.times}{len(ranks)}"

@@ -276,9 +276,9 @@ def _segment(component: Component, rank: int, numbers: list[int], locate: Locate
 
 def why(plan: Plan, component: Component, rank: int) -> list[str]:
     """Why a rank is where it is: how its rule is spread, and what the framework adds."""
-    # The segments of packed components only say which devices are meant.
-    spread_out = component.strategy != "packed" and component.rule.segments
-    segment = _segment(component, rank, _numbers(plan, component, rank), _nowhere) if spread_out else None
+    # The segments of packed components only say which devices are meant: less than the reasons of the framework.
+    told = component.rule.segments and (component.strategy != "packed" or not component.reasons)
+    segment = _segment(component, rank, _numbers(plan, component, rank), _nowhere) if told else None
     return [*([segment.spread] if segment else ()), *component.reasons]
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from placetui.frameworks.planner import make_plan
 from placetui.grid import DENSITIES, Density, Drawing, Overlay, Place, cell_width, plain, to_text
-from placetui.observe.model import DeviceSample
-from placetui.placement.plan import Device, Plan
+from placetui.observe.model import DeviceSample, ProcessSample
+from placetui.placement.plan import Device, Plan, Service
 
 Build = Callable[..., Plan]
 LayOver = Callable[..., Overlay]
@@ -174,7 +174,7 @@ def test_empty_and_absent_devices_differ(make_plan: Build) -> None:
 def test_a_crowd_is_summarised(make_plan: Build) -> None:
     plan = make_plan([1], {"agent": ("0:0-199", 50, [(0, [0])] * 200)})
     assert "G ×200" in to_text(Drawing(plan))
-    assert "G 0–199 ×200" in to_text(Drawing(plan, width=200))
+    assert "G 0-199 ×200" in to_text(Drawing(plan, width=200))
     assert "G×200" in to_text(Drawing(plan, "letters"))
 
 
@@ -233,3 +233,61 @@ def test_a_gpu_is_numbered_as_the_driver_knows_it_in_every_density(
     lines = to_text(Drawing(two_nodes, density, width=200, overlay=live)).splitlines()
     titles = next(line for line in lines if re.search(r"\b7\b.*\b6\b", line))
     assert re.findall(r"\b\d\b", titles) == list("76543210")
+
+
+def test_one_notation_for_all_nodes(make_plan: Build) -> None:
+    places = [(node, [index]) for node in range(2) for index in range(8)]
+    plan = make_plan([8, 8], dict.fromkeys(("actor", "rollout"), ("all", 3000, places)))
+    found = {}
+    for width in (120, 64, 40):
+        lines = [plain(line).split()[1:] for line in Drawing(plan, "letters", width=width).lines()]
+        found[width] = [(line[0], line[-1]) for line in lines]
+    assert found == {
+        120: [("A0R0", "A7R7"), ("A8R8", "A15R15")],
+        64: [("AR0", "AR7"), ("AR8", "AR15")],
+        40: [("AR", "AR")] * 2,
+    }
+
+
+def test_the_letter_of_a_dead_rank_is_not_the_one_left_out(make_plan: Build, lay_over: LayOver) -> None:
+    every = [(0, [index]) for index in range(8)]
+    plan = make_plan([8], dict.fromkeys(("actor", "rollout", "reward"), ("0-7", 3000, every)))
+    dead = lay_over(
+        plan,
+        lambda node, index: DeviceSample(index),
+        lambda name, rank: "dead" if (name, rank) == ("reward", 2) else "alive",
+    )
+    line = plain(Drawing(plan, "letters", width=40, overlay=dead).line(0))
+    assert line.split()[1:4] == ["ARW", "ARW", "✗W+"] or line.split()[2:5] == ["ARW", "ARW", "✗W+"]
+
+
+def test_what_does_not_fit_beside_the_gpus_is_counted(make_plan: Build) -> None:
+    services = [Service(name, 0, 2.0) for name in ("router", "a service with a long name", "another")]
+    plan = make_plan([8], {"actor": ("0-7", 10000, [(0, [index]) for index in range(8)])}, services=services)
+    line = plain(Drawing(plan, "letters", width=80).line(0))
+    assert line.split("│")[1].strip() == "▫ router 2 CPUs +2"
+
+
+@pytest.mark.parametrize("width", [60, 88, 120])
+def test_figures_of_a_card_stand_apart_at_every_width(two_nodes: Plan, lay_over: LayOver, width: int) -> None:
+    used = 76 << 30
+    foreign = ProcessSample(318776, used // 10)
+    live = lay_over(
+        two_nodes,
+        lambda node, index: DeviceSample(index, memory_used=used, memory_total=80 << 30, processes=(foreign,)),
+        lambda name, rank: "alive",
+    )
+    drawing = Drawing(two_nodes, "card", width=width, overlay=live)
+    text = to_text(drawing, legend=False)
+    assert text.count("76.0 GiB  95%") == 16
+    assert text.count("? 318776 7.6G") == 16
+    drawn = ".80" in text
+    assert drawn == ("share" in [meaning for _, meaning in drawing.signs()])
+
+
+def test_the_legend_names_what_occurs_and_nothing_else(make_plan: Build) -> None:
+    plan = make_plan([2, 1], {"actor": ("", 10000, [(0, [0]), (0, [1]), (1, [0])])}, services=[Service("x", 0, 1.0)])
+    assert [meaning for _, meaning in Drawing(plan).signs()] == ["shares", "no GPU", "service"]
+    assert [meaning for _, meaning in Drawing(plan, "card").signs()] == ["share", "no GPU", "service"]
+    assert plain(Drawing(plan, color=False).legend()[-1]) == "A shares   ╱ no GPU   ▫ service"  # noqa: RUF001
+    assert max(len(plain(line)) for line in Drawing(plan, width=24).legend()) <= 24

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 import placetui
 from placetui.grid import Place, cell_width, plain
-from placetui.grid.inspector.inspect import COMPACT, Inspection, environment_lines, inspect
+from placetui.grid.inspector.inspect import COMPACT, Inspection, inspect
+from placetui.observe.alerts import Alert
+from placetui.observe.drift import Drift
 from placetui.observe.events import Event
 from placetui.observe.history import DeviceHistory
 from placetui.observe.model import DeviceSample, JobSummary, NodeSample, Observation, ProcessSample, RankState
@@ -45,7 +47,7 @@ def text(picture: str) -> str:
 def test_a_shared_gpu(two_nodes: Plan) -> None:
     found = detailed(two_nodes, Place(0, GPU, 2), locate=locate, width=110)
     lines = shown(found).splitlines()
-    assert lines[0] == "node0 · GPU 2   NV_GPU   share 1.00 of 1.00   10.0.0.1   group a800"
+    assert lines[0] == "node0 · GPU 2   NV_GPU   share 1.0 of 1.0   10.0.0.1   group a800"
     assert "\n".join(lines[6:]) + "\n" == text(
         """
                            A actor 2   R rollout 1
@@ -79,7 +81,7 @@ def test_devices_that_are_free_absent_or_promised_twice(make_plan: Build) -> Non
     def title(place: Place) -> str:
         return plain(detailed(plan, place, locate=locate, width=90).lines[0]).rstrip()
 
-    assert title(Place(0, GPU, 0)) == "node0 · GPU 0   NV_GPU   share 1.40 of 1.00, oversubscribed"
+    assert title(Place(0, GPU, 0)) == "node0 · GPU 0   NV_GPU   share 1.40 of 1.0, oversubscribed"
     assert title(Place(0, GPU, 1)) == "node0 · GPU 1   NV_GPU   free"
     assert title(Place(0, GPU, 2)) == "node0 has no GPU 2: it has 2"
     assert title(Place(0, "franka", 0)) == "node0 has no franka 0: it has none"
@@ -101,10 +103,10 @@ def test_crowds_are_counted_by_component(make_plan: Build) -> None:
         {"agent": tuple(RankState("agent", rank, "dead" if rank == 7 else "alive") for rank in range(100))},
     )
     crowd = shown(detailed(plan, Place(0, GPU, 0), locate=locate, width=120, observation=dead))
-    assert re.search(r"G  agent 0–99 ×100 +<\.01 +✗ 1 dead 99 alive +", crowd)
+    assert re.search(r"G  agent 0-99 ×100 +<\.01 +✗ 1 dead 99 alive +", crowd)
     assert re.search(r"ranks in all +100", crowd)
     services = shown(detailed(plan, Place(0, NODE, 0), locate=locate, width=120))
-    assert "E  env 0–11 ×12" in services
+    assert "E  env 0-11 ×12" in services
     assert services.endswith("▫ router 1 CPU started by the framework\n")
 
 
@@ -208,25 +210,40 @@ def test_compact_is_four_lines_at_most(two_nodes: Plan) -> None:
     observation, _ = watched()
     found = inspect(two_nodes, Place(0, GPU, 2), locate=locate, width=80, observation=observation, compact=True)
     title, actor, rollout, why = shown(found).splitlines()
-    assert title == "node0 · GPU 2 · share 1.00 of 1.00 · 80.0/80 GiB · load 30% · simulated"
+    assert title == "node0 · GPU 2 · share 1.0 of 1.0 · 80.0/80 GiB · load 30% · simulated"
     assert actor.split()[:6] == ["A", "actor", "2", ".80", "·", "alive"]
     assert "✗ dead" in rollout
     assert "killed by signal 9" in why
     assert [line for line, _ in found.targets] == [1, 2, 3]
 
 
-def test_a_dead_rank_is_announced_once(two_nodes: Plan) -> None:
+def test_what_has_a_row_needs_no_notice(two_nodes: Plan) -> None:
     observation, history = watched()
-    notices = ["rollout 1 is dead: killed by signal 9", "memory 100% is above 98%"]
+    dead = Drift("dead_rank", "rollout 1 is dead: killed by signal 9", "rollout", 1, 0, 2)
+    foreign = Drift("foreign_process", "Judge of job other (pid 12) is on node0/gpu2", None, None, 0, 2, 12)
+    elsewhere = replace(foreign, message="python (pid 99) is on node0/gpu2", pid=99)
+    full = Alert("memory", "memory 100% is above 98%", 0, 2)
     look = partial(
         inspect, two_nodes, Place(0, GPU, 2), locate=locate, width=80, observation=observation, history=history
     )
-    only = shown(look(compact=True, heading=False, notices=notices[:1]))
-    assert only.count("dead") == only.count("signal 9") == 1
-    assert "A  actor 2" in only
-    both = shown(look(compact=True, heading=False, notices=notices))
-    assert both.startswith("! memory 100% is above 98%")
-    assert both.count("signal 9") == 1
+    for compact in (False, True):
+        only = shown(look(compact=compact, heading=False, notices=[dead, foreign]))
+        assert only.count("dead") == only.count("signal 9" if not compact else "dead") == 1
+        assert "pid 12" not in only
+        assert "Judge" in only or compact
+    both = shown(look(compact=True, heading=False, notices=[dead, full, elsewhere]))
+    assert both.startswith("▲ memory 100% is above 98% (and 1 more)")
+    assert shown(look(heading=False, notices=[elsewhere])).startswith("≠ python (pid 99) is on node0/gpu2")
+
+
+def test_a_foreign_process_has_a_row_in_a_compact_inspection(two_nodes: Plan) -> None:
+    foreign = ProcessSample(31877, 6 * GIB, user="eve", command="python eval.py")
+    sample = DeviceSample(0, memory_used=7 * GIB, memory_total=80 * GIB, utilization=5, processes=(foreign,))
+    observation = Observation(0.0, "ray", (NodeSample(0, "node0", devices=(sample,)),))
+    notice = Drift("foreign_process", "python eval.py of eve is on node0/gpu0", None, None, 0, 0, 31877)
+    look = partial(inspect, two_nodes, Place(0, GPU, 0), locate=locate, width=80, observation=observation)
+    found = look(compact=True, heading=False, notices=[notice])
+    assert re.search(r"\?  python eval\.py +\? foreign .*6\.0G +31877 +user eve", shown(found))
 
 
 def test_of_more_ranks_than_fit_the_dead_ones_are_shown(make_plan: Build) -> None:
@@ -248,7 +265,9 @@ def test_a_rank_that_the_plan_has_elsewhere_is_a_row_like_the_others(two_nodes: 
     observation = Observation(0.0, "ray", (node,), job="job")
     found = inspect(two_nodes, Place(0, GPU, 2), locate=locate, width=88, observation=observation)
     lines = shown(found).splitlines()
-    assert any(re.match(r" R  rollout 0 +≠ not planned +╸─+ +3\.0G  9", line) for line in lines)
+    assert any(
+        re.match(r" R  rollout 0 +≠ not planned +╸─+ +3\.0G  9 +planned on node0/gpu0-1", line) for line in lines
+    )
     assert any(re.search(r"A  actor 2 .* 6$", line) for line in lines), "the others keep their line numbers"
 
 
@@ -280,7 +299,7 @@ def test_who_is_on_a_gpu_stands_in_a_table(two_nodes: Plan) -> None:
     red = found.lines[lines.index(dead)]
     assert {run.style.ground for run in red[1:]} == {"error"}, "what is wrong has area"
     assert [lines[line].strip()[:1] for line, _ in found.targets] == ["A", "R", "└"]
-    assert any("?" in line and "not ours" in line for line in lines)
+    assert any("?" in line and "foreign" in line for line in lines)
 
 
 def test_graphs_have_an_axis_where_there_is_room(two_nodes: Plan) -> None:
@@ -311,10 +330,37 @@ def test_a_plan_says_why_each_rank_is_there_and_where_the_next_one_is(two_nodes:
     assert "next" not in shown(look(rows=3))
 
 
+def test_what_is_true_of_several_components_is_said_once() -> None:
+    plan = placetui.load(str(folder("sample_configs") / "collocated.yaml"))
+    look = partial(inspect, plan, Place(0, GPU, 0), locate=locate, width=90, rows=9, heading=False)
+    assert shown(look()).splitlines()[-2:] == [
+        " A,R,W  why   processes 0-15 over devices 0-15, one on each",
+        " A,R,W  next  rank 1 is on node0/gpu1",
+    ]
+
+
+def test_ranks_of_one_component_have_a_reason_in_common() -> None:
+    plan = placetui.load(str(folder("sample_configs") / "many-per-gpu.yaml"))
+    found = inspect(plan, Place(0, GPU, 0), locate=locate, width=90, rows=12, heading=False)
+    assert shown(found).splitlines()[-4:] == [
+        " E  why   processes 0-15 over devices 0-3, 4 on each",
+        " R  why   processes 0-3 over devices 0-7, 2 devices each",
+        " E  next  rank 4 is on node0/gpu1",
+        " R  next  rank 1 is on node0/gpu2-3",
+    ]
+
+
+def test_a_component_without_a_reason_of_its_framework_says_which_devices_are_meant() -> None:
+    plan = placetui.load(str(folder("sample_configs") / "disaggregated.yaml"))
+    found = inspect(plan, Place(0, GPU, 0), locate=locate, width=90, rows=12, heading=False)
+    assert " W    why   devices 0-3" in shown(found)
+
+
 def test_a_rule_says_how_it_is_spread() -> None:
     plan = placetui.load(str(folder("sample_configs") / "hybrid.yaml"))
     found = inspect(plan, Place(0, GPU, 5), locate=locate, width=90, rows=9, heading=False)
-    assert " R  why   processes 0-3 over devices 4-7, one on each\n R  next  rank 2 is on node0/gpu6\n" in shown(found)
+    reasons = (" R  why   processes 0-3 over devices 4-7, one on each", " R  next  rank 2 is on node0/gpu6")
+    assert [line for line in shown(found).splitlines() if line.startswith((" R  why", " R  next"))] == list(reasons)
 
 
 def test_what_does_not_fit_of_a_reason_is_left_out() -> None:
@@ -352,13 +398,16 @@ def test_more_components_than_fit_are_counted(make_plan: Build) -> None:
     assert plain(detailed(plan, Place(0, GPU, 0), locate=locate, width=80).lines[-1]) == "and 3 more components"
 
 
-def test_environment_of_a_rank(two_nodes: Plan) -> None:
-    lines = [plain(line).rstrip() for line in environment_lines(two_nodes, [("actor", 2), ("rollout", 1)], 100)]
-    assert lines[0].split() == ["A2", "actor", "2", "R1", "rollout", "1"]
-    assert next(line.split() for line in lines if line.startswith("CUDA_V")) == ["CUDA_VISIBLE_DEVICES", "2", "2,3"]
-    narrow = [plain(line) for line in environment_lines(two_nodes, [("rollout", 1)], 30)]
-    assert max(map(len, narrow)) <= 30
-    assert environment_lines(two_nodes, [("rollout", 99), ("nobody", 0)], 30) == []
+def test_the_environment_stands_in_the_columns_of_the_other_fields(two_nodes: Plan) -> None:
+    look = partial(detailed, two_nodes, Place(0, GPU, 2), locate=locate, environment=True)
+    lines = shown(look(width=100)).splitlines()
+    heads = next(line for line in lines if "A actor 2   " in line and "R rollout 1" in line)
+    given = lines[lines.index("Environment") :]
+    visible = next(line for line in given if line.startswith("CUDA_VISIBLE_DEVICES"))
+    assert visible.split() == ["CUDA_VISIBLE_DEVICES", "2", "2,3"]
+    assert (visible.index(" 2 "), visible.index("2,3")) == (heads.index("A actor") - 1, heads.index("R rollout"))
+    assert max(map(len, shown(look(width=30)).splitlines())) <= 30
+    assert "Environment" not in shown(look(width=100, environment=False))
 
 
 NAMES = st.text(min_size=1, max_size=12)
@@ -371,9 +420,10 @@ NAMES = st.text(min_size=1, max_size=12)
     ascii=st.booleans(),
     compact=st.booleans(),
     live=st.booleans(),
+    details=st.booleans(),
 )
 def test_any_names_stay_within_the_width_and_safe(
-    make_plan: Build, names: list[str], host: str, width: int, ascii: bool, compact: bool, live: bool
+    make_plan: Build, names: list[str], host: str, width: int, ascii: bool, compact: bool, live: bool, details: bool
 ) -> None:
     plan = make_plan([3], {name: (name, 1000, [(0, [2])]) for name in names}, names=[host], groups={0: (host,)})
     observation, history = watched()
@@ -386,8 +436,10 @@ def test_any_names_stay_within_the_width_and_safe(
         compact=compact,
         observation=observation if live else None,
         history=history if live else None,
+        details=details,
+        environment=details,
     )
-    lines = [plain(line) for line in (*found.lines, *environment_lines(plan, [(names[0], 0)], width, ascii=ascii))]
+    lines = [plain(line) for line in found.lines]
     assert all(cell_width(line) <= max(1, width) for line in lines)
     assert not ascii or all(line.isascii() for line in lines)
     assert all(line.replace("\u3000", "").replace("\xa0", "").isprintable() or not line.isascii() for line in lines)
@@ -455,13 +507,34 @@ def test_a_gpu_that_was_never_measured_has_no_graph(two_nodes: Plan) -> None:
 
 def test_many_notices_leave_room_for_who_is_there(two_nodes: Plan) -> None:
     observation = Observation(0.0, "ray", (NodeSample(0, "node0", devices=(DeviceSample(0),)),))
-    notices = [f"notice {number}" for number in range(8)]
+    notices = [Alert("memory", f"notice {number}", 0, 0) for number in range(8)]
     look = partial(
         inspect, two_nodes, Place(0, GPU, 0), locate=locate, observation=observation, notices=notices, width=90
     )
-    assert "! notice 2 (and 5 more)" in shown(look(rows=20))
+    assert "▲ notice 2 (and 5 more)" in shown(look(rows=20))
     lines = shown(look(rows=6))
-    assert "! notice 0 (and 7 more)" in lines
+    assert "▲ notice 0 (and 7 more)" in lines
     assert "actor 0" in lines
     assert "rollout 0" in lines
-    assert "! notice 7" in shown(look(details=True))
+    assert "▲ notice 7" in shown(look(details=True))
+
+
+def test_a_low_panel_has_the_history_in_a_line(two_nodes: Plan) -> None:
+    observation, history = watched()
+    look = partial(inspect, two_nodes, Place(0, GPU, 2), locate=locate, width=66, heading=False, history=history)
+    assert re.match(r"memory .*\n1 min +[^ ]+ {10,}[^ ]+\n", shown(look(observation=observation, rows=10)))
+    assert "1 min" not in shown(look(observation=observation, rows=7))
+
+
+def test_ranks_of_a_stale_node_are_not_called_alive(two_nodes: Plan) -> None:
+    observation, _ = watched(stale=True)
+    alive = {**observation.ranks, "rollout": tuple(RankState("rollout", rank, "alive") for rank in range(8))}
+    stale = replace(observation, ranks=alive)
+    for compact in (False, True):
+        found = shown(
+            inspect(
+                two_nodes, Place(0, GPU, 2), locate=locate, width=80, observation=stale, compact=compact, heading=False
+            )
+        )
+        assert "alive" not in found
+        assert found.count("? stale 12 s") == 2

@@ -112,18 +112,18 @@ def test_what_is_promised_too_often_where_there_is_room_and_what_holds(make_plan
     fits = Fits.of(plan, Drawing(plan).census)
     assert (fits.total, fits.over.number, fits.roomy.number, fits.free.number) == (8, 1, 3, 4)
     lines = shown(list(fit_lines(Pen(plan), fits, 30)))
-    assert lines[:2] == ["✗ 1 GPU over 1.00", "  node0 2: 1.10"]
+    assert lines[:2] == ["✗ 1 GPU over 1.0", "  node0 2: 1.10"]
     assert lines[3].endswith(" 2.8/8")
     assert lines[4:6] == ["· 3 GPUs have room", "  most node1 0: .50"]
     assert lines[6:8] == ["· 4 GPUs free", "  first node0 3"]
     assert "✓ 5 ranks placed" in lines
-    assert "✓ no GPU over 1.00" not in lines
+    assert "✓ no GPU over 1.0" not in lines
 
 
 def test_more_than_there_is_can_be_promised(make_plan: Build) -> None:
     plan = make_plan([2, 2], {"actor": ("", 8000, on(0, 1, 4, 5)), "rollout": ("", 4000, on(0, 1, 4, 5))})
     lines = list(fit_lines(Pen(plan), Fits.of(plan, Drawing(plan).census), 30))
-    assert shown(lines)[:2] == ["✗ 4 GPUs over 1.00", "  first node0 0-1: 1.20"]
+    assert shown(lines)[:2] == ["✗ 4 GPUs over 1.0", "  first node0 0-1: 1.20"]
     assert shown(lines)[3].endswith(" 4.8/4")
     assert {run.style for run in lines[3] if run.text.strip() in ("4.8", "━")} == {ERROR}
 

@@ -163,5 +163,5 @@ def test_svg_without_a_legend(two_nodes: Plan) -> None:
 
 def test_captions_say_what_a_plan_was_made_for(make_plan: Build, two_nodes: Plan) -> None:
     assert caption(two_nodes) == "2 nodes × 8 GPUs"
-    assert caption(make_plan([4, 16], {})) == "2 nodes × 4–16 GPUs"
+    assert caption(make_plan([4, 16], {})) == "2 nodes × 4-16 GPUs"
     assert caption(make_plan([1], {})) == "1 node × 1 GPU"

@@ -96,8 +96,8 @@ def expected(plan: Plan, drawing: Drawing, device: Device) -> Counter[str]:
     return found
 
 
-LABEL = re.compile(r"([A-Z]|\d:)(\d+)(?![\d–…,])")
-CROWD_LABEL = re.compile(r"([A-Z0-9])[ :]?[\d–…,]* ?×(\d+)")
+LABEL = re.compile(r"([A-Z]|\d:)(\d+)(?![\d…,-])")
+CROWD_LABEL = re.compile(r"([A-Z0-9])[ :]?[\d…,-]* ?×(\d+)")
 
 
 def read(drawing: Drawing, device: Device) -> Counter[str]:
@@ -148,7 +148,7 @@ def test_processes_on_nodes_are_counted_in_their_lane(build: Build, recipe: Reci
             for component, count in Counter(one.component for one in device.occupants).items():
                 mark = drawing.marks[component].letter
                 times = f"×{count}" if count > 1 else ""
-                assert re.search(rf"\b{mark}\b ?[\d–…,]* ?{times}", lane), (lane, component, count)
+                assert re.search(rf"\b{mark}\b ?[\d…,-]* ?{times}", lane), (lane, component, count)
 
 
 @given(recipe=recipes(), width=WIDTHS, density=st.sampled_from(DENSITIES), spare=SPARE)

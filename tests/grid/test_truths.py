@@ -10,6 +10,8 @@ import pytest
 from placetui.frameworks.planner import resolve
 from placetui.grid import Place, plain
 from placetui.grid.inspector import inspect
+from placetui.observe.alerts import Alert
+from placetui.observe.drift import Drift
 from placetui.observe.history import DeviceHistory
 from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation, ProcessSample
 from placetui.placement.plan import GPU, NODE, Plan
@@ -70,11 +72,14 @@ def test_where_they_agree_nothing_is_said() -> None:
 
 
 def test_what_is_wrong_comes_first() -> None:
-    wrong = ["eve is on gpu-0 GPU 0", "it is hot"]
+    wrong = [
+        Drift("foreign_process", "eve is on gpu-0 GPU 0", node=0, device=0),
+        Alert("temperature", "it is hot", 0, 0),
+    ]
     found = lines(seen(), notices=wrong)
-    assert [line.strip() for line in found[1:3]] == ["! eve is on gpu-0 GPU 0", "! it is hot"]
+    assert [line.strip() for line in found[1:3]] == ["≠ eve is on gpu-0 GPU 0", "▲ it is hot"]
     short = lines(seen(), notices=wrong, compact=True)
-    assert short[1] == "! eve is on gpu-0 GPU 0 (and 1 more)"
+    assert short[1] == "≠ eve is on gpu-0 GPU 0 (and 1 more)"
     assert len(short) <= 4
 
 
@@ -97,4 +102,4 @@ def test_a_task_is_called_by_its_name_and_not_outside_ray() -> None:
     task = ProcessSample(7, 3 * GIB, job="02000000", actor="Ray task step", user="eve", actor_id="e")
     text = "\n".join(lines(seen(processes=(task, ProcessSample(8, GIB, command="python")))))
     assert re.search(r"Ray task step of job 02000000 .*3\.0G +7 .*user eve", text)
-    assert re.search(r"python .*\? not ours .*1\.0G +8", text)
+    assert re.search(r"python .*\? foreign .*1\.0G +8", text)

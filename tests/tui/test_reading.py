@@ -291,9 +291,9 @@ async def test_the_panel_below_the_file_is_about_the_line_under_the_cursor(desk:
         await seat.sees("Components")
         row = next(row for row, line in enumerate(seat.yaml.document.lines) if "actor" in line)
         seat.yaml.move_cursor((row + 1, 8))
-        await seat.sees(f"actor  line {row + 2}", "big", "GPU 0-7", "ranks 0–7", "and 5 more ranks")
+        await seat.sees(f"actor  line {row + 2}", "big", "GPU 0-7", "ranks 0-7", "and 5 more ranks")
         await seat.pilot.resize_terminal(120, 36)
-        await seat.sees("small", "rank 8", "middle", "ranks 9–12")
+        await seat.sees("small", "rank 8", "middle", "ranks 9-12")
     async with desk.open("broken-out-of-range", (80, 24)) as seat:
         await seat.press("2")
         seat.yaml.move_cursor((15, 4))

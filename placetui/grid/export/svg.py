@@ -57,7 +57,7 @@ def to_svg(drawing: Drawing, *, title: str = "", legend: bool = True, palette: P
     name = clean(title or drawing.plan.source or "placetui")
     about = caption(drawing.plan)
     if drawing.ascii:
-        name, about = clean(name, ascii=True), about.replace("×", "x").replace("–", "-")
+        name, about = clean(name, ascii=True), about.replace("×", "x")
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width)}" height="{_n(height)}" '
         f'viewBox="0 0 {_n(width)} {_n(height)}" role="img">',

@@ -99,7 +99,7 @@ def _distance(one: tuple[int, int, int], other: tuple[int, int, int]) -> int:
 def caption(plan: Plan) -> str:
     """`2 nodes × 8 GPUs, assumed`: what a plan was made for."""
     sizes = sorted({node.gpus for node in plan.nodes})
-    gpus = "0" if not sizes else str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]}–{sizes[-1]}"
+    gpus = "0" if not sizes else str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]}-{sizes[-1]}"
     each = "GPU" if gpus == "1" else "GPUs"
     assumed = ", assumed" if plan.topology_source == "assumed" else ""
     return f"{count(len(plan.nodes), 'node')} × {gpus} {each}{assumed}"

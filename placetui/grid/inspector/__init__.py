@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from placetui.grid.inspector.flow import Flow
-from placetui.grid.inspector.inspect import COMPACT, Inspection, environment_lines, inspect
+from placetui.grid.inspector.inspect import COMPACT, Inspection, inspect
 
-__all__ = ["COMPACT", "Flow", "Inspection", "environment_lines", "inspect"]
+__all__ = ["COMPACT", "Flow", "Inspection", "inspect"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from placetui.grid.look.style import FAINT, MUTED, TEXT, Line, LineBuilder, Run, Style
+from placetui.grid.look.style import FAINT, MUTED, NAME, TEXT, Line, LineBuilder, Run, Style
 from placetui.grid.pen import Pen
 
 _LEAST = 16
@@ -77,45 +77,54 @@ class Flow:
             self.pen.write(line, piece, self.width - line.column)
         return tuple(line.runs)
 
-    def fields(self, heads: Sequence[Line], rows: Mapping[str, Sequence[str]]) -> list[Line]:
+    def fields(self, heads: Sequence[Line], sections: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Line]:
         """Names down, and a column of values for each head: as many columns beside each other as there is room for.
 
-        A single column continues beside itself where there is room.
+        Sections stand below each other in the same columns, each but a nameless one below its title. A section of a
+        single column continues beside itself where there is room.
         """
-        label = min(max(map(self.pen.name_width, rows), default=0), max(8, self.width // 2)) + 2
-        widths = [
-            max(self.measure(head), *(self.pen.name_width(values[place]) for values in rows.values())) + 3
-            for place, head in enumerate(heads)
-        ]
+        rows = [row for section in sections.values() for row in section.items()]
         if not rows:
             return []
-        if len(heads) == 1 and len(rows) > _LONG and 2 * (label + widths[0]) <= self.width:
-            half = -(-len(rows) // 2)
-            halves = [dict(list(rows.items())[start : start + half]) for start in (0, half)]
-            left, right = (
-                self._columns([head], part, label, widths) for head, part in zip((heads[0], ()), halves, strict=True)
-            )
-            gap = label + widths[0]
-            return [
-                (*one, Run(" " * (gap - self.measure(one)), TEXT), *other)
-                for one, other in zip_longest(left, right, fillvalue=())
-            ]
+        label = min(max(self.pen.name_width(name) for name, _ in rows), max(8, self.width // 2)) + 2
+        widths = [
+            max(self.measure(head), *(self.pen.name_width(values[place]) for _, values in rows)) + 3
+            for place, head in enumerate(heads)
+        ]
         lines: list[Line] = []
         first = 0
         while first < len(heads):
             last = first + 1
             while last < len(heads) and label + sum(widths[first : last + 1]) - 3 <= self.width:
                 last += 1
-            part = {name: values[first:last] for name, values in rows.items()}
-            lines += [(), *self._columns(heads[first:last], part, label, widths[first:last])]
+            lines += [()] if lines else []
+            lines += self._columns(heads[first:last], {}, label, widths[first:last])
+            for title, section in sections.items():
+                part = {name: values[first:last] for name, values in section.items()}
+                lines += [(), self.cut([self.text(title, NAME)])] if title and part else []
+                lines += self._section(part, label, widths[first:last], halved=len(heads) == 1)
             first = last
-        return lines[1:]
+        return lines
+
+    def _section(
+        self, rows: Mapping[str, Sequence[str]], label: int, widths: Sequence[int], *, halved: bool
+    ) -> Iterator[Line]:
+        gap = label + widths[0]
+        if not halved or len(rows) <= _LONG or 2 * gap > self.width:
+            yield from self._columns((), rows, label, widths)
+            return
+        half = -(-len(rows) // 2)
+        left, right = (
+            self._columns((), dict(list(rows.items())[start : start + half]), label, widths) for start in (0, half)
+        )
+        for one, other in zip_longest(left, right, fillvalue=()):
+            yield (*one, Run(" " * (gap - self.measure(one)), TEXT), *other)
 
     def _columns(
         self, heads: Sequence[Line], rows: Mapping[str, Sequence[str]], label: int, widths: Sequence[int]
     ) -> Iterator[Line]:
-        cells = [("", list(heads)), *((name, [self.text(value) for value in values]) for name, values in rows.items())]
-        for name, values in cells:
+        cells = [(name, [self.text(value) for value in values]) for name, values in rows.items()]
+        for name, values in [("", list(heads)), *cells] if heads else cells:
             line = LineBuilder()
             self.pen.write(line, self.text(self.pen.cut(self.pen.clean(name), label - 2, keep="ends"), MUTED), label)
             x = label

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from placetui.grid.densities import Place
 from placetui.grid.densities.rows import is_oversubscribed
 from placetui.grid.inspector.flow import Flow
-from placetui.grid.inspector.occupants import MOST, Describer, Locate, OccupantGroup, groups_of
+from placetui.grid.inspector.occupants import MOST, Describer, Locate, groups_of
 from placetui.grid.inspector.readings import (
     claim_lines,
     gpu_lines,
@@ -19,18 +19,20 @@ from placetui.grid.inspector.readings import (
     short_memory,
     where_from,
 )
-from placetui.grid.inspector.residents import TableLine, resident_table
-from placetui.grid.look.style import ERROR, FAINT, MUTED, NAME, TEXT, WARNING, Line, Run
+from placetui.grid.inspector.residents import TableLine, others_of, resident_table
+from placetui.grid.look.style import ERROR, FAINT, MUTED, NAME, TEXT, WARNING, Line, Run, Style
 from placetui.grid.look.text import CellWidth, cell_width
+from placetui.grid.panels.problems import DEADLY, notice_sign
 from placetui.grid.pen import Pen
+from placetui.grid.tables.rows import Notice
+from placetui.observe.drift import Drift
 from placetui.observe.events import Event
 from placetui.observe.history import DeviceHistory
-from placetui.observe.model import Observation
-from placetui.placement.environment import rank_environment
+from placetui.observe.model import Observation, ProcessSample
 from placetui.placement.plan import GPU, NODE, Device, Plan
 from placetui.placement.problems import Path
 from placetui.placement.topology import Node
-from placetui.placement.wording import count, kind_name
+from placetui.placement.wording import count, kind_name, share_figure
 
 COMPACT = 4
 """Lines of a compact inspection."""
@@ -87,21 +89,22 @@ def inspect(
     observation: Observation | None = None,
     history: DeviceHistory | None = None,
     hour: DeviceHistory | None = None,
-    notices: Sequence[str] = (),
+    notices: Sequence[Notice] = (),
     events: Sequence[Event] = (),
     ascii: bool = False,
     compact: bool = False,
     rows: int | None = None,
     details: bool = False,
+    environment: bool = False,
     heading: bool = True,
     measure: CellWidth = cell_width,
 ) -> Inspection:
     """Describe a device, a robot, or a node, which need not exist: how it is doing, and who is on it in a table.
 
-    With `compact` in at most four lines; with `details` with every field of every rank. What does not fit into `rows`
-    lines is counted. Without `heading`, only `Inspection.title` says what it is about. The histories are those of the
-    last minute and hour; notices say what differs from the plan there, and what is beyond its threshold; events tell
-    since when a rank is dead.
+    With `compact` in at most four lines; with `details` with every field of every rank, and with `environment` its
+    variables. What does not fit into `rows` lines is counted. Without `heading`, only `Inspection.title` says what it
+    is about. The histories are those of the last minute and hour; notices say what differs from the plan there, and
+    what is beyond its threshold; events tell since when a rank is dead.
     """
     flow = Flow(Pen(plan, ascii, measure), max(1, width))
     node = plan.nodes[place.node] if 0 <= place.node < len(plan.nodes) else None
@@ -112,7 +115,7 @@ def inspect(
     if compact:
         return inspector.compact(heading, history)
     if details:
-        return inspector.details(heading, [one for one in (history, hour) if one is not None])
+        return inspector.details(heading, [one for one in (history, hour) if one is not None], environment)
     found = inspector.table(heading, history, rows)
     return found if rows is None or len(found.lines) <= rows else _fitted(flow, found, max(2, rows))
 
@@ -120,30 +123,51 @@ def inspect(
 class _Inspector:
     """Describes one device."""
 
-    def __init__(self, describer: Describer, node: Node, device: Device, notices: Sequence[str]) -> None:
+    def __init__(self, describer: Describer, node: Node, device: Device, notices: Sequence[Notice]) -> None:
         self.describer = describer
         self.flow = describer.flow
         self.node = node
         self.device = device
-        self.notices = notices
         self.groups = groups_of(describer.plan, device.occupants)
         self.observation = describer.observation
         self.seen = self.observation.node(node.rank) if self.observation else None
         self.sample = self.seen.device(device.index) if self.seen and device.kind == GPU else None
+        noticed = [(one, self._process_of(one)) for one in notices]
+        self.noticed = [process for _, process in noticed if process is not None]
+        """Processes that should not be on the device."""
+
+        self.notices = [one for one, process in noticed if process is None and one.kind != "dead_rank"]
+        """What no row of the table says."""
+
+    def _process_of(self, notice: Notice) -> ProcessSample | None:
+        """The process on the device that a notice is about."""
+        if not isinstance(notice, Drift) or notice.kind not in ("foreign_process", "wrong_device"):
+            return None
+        about = (notice.pid,) if notice.kind == "foreign_process" else (notice.component, notice.rank)
+        for one in self.sample.processes if self.sample else ():
+            if about in ((one.pid,), (one.component, one.rank)):
+                return one
+        return None
+
+    @property
+    def stale(self) -> float | None:
+        """For how many seconds nothing was read of the GPU or of its node, where that is too long."""
+        ages = [one.age for one in (self.seen, self.sample) if one is not None and one.stale]
+        return max(ages, default=None)
+
+    def resident_table(self) -> list[TableLine]:
+        others = others_of(self.groups, self.sample)
+        return resident_table(self.describer, self.groups, self.sample, others, stale=self.stale)
 
     def table(self, heading: bool, history: DeviceHistory | None, rows: int | None) -> Inspection:
         """What is wrong, how it is doing, who is on it."""
         title = self._title(with_source=True)
         found = Inspection(title=title[0], lines=title if heading else [])
-        table = resident_table(self.describer, self.groups, self.sample)
-        shown = list(self.notices[:FEW_NOTICES])
-        taken = len(table) + FEW_READINGS
-        while rows and len(shown) > 1 and sum(len(self._notice(one)) for one in shown) > rows - taken:
-            shown.pop()
-        if len(self.notices) > len(shown):
-            shown[-1] += f" (and {len(self.notices) - len(shown)} more)"
-        for notice in shown:
-            found.lines.extend(self._on_ground(line) for line in self._notice(notice))
+        table = self.resident_table()
+        most = min(FEW_NOTICES, len(self.notices))
+        while rows and most > 1 and len(self._told(most)) > rows - len(table) - FEW_READINGS:
+            most -= 1
+        found.lines.extend(self._told(most))
         if self.observation is not None and self.device.kind == GPU and self.seen is not None:
             room = None if rows is None else rows - len(found.lines) - len(table)
             found.lines.extend(
@@ -160,21 +184,18 @@ class _Inspector:
         return found
 
     def _why(self, room: int) -> list[Line]:
-        """Why the ranks are here, of as many as there is room for."""
-        why = partial(self.describer.why, lettered=len(self.groups) > 1)
-        groups = self.groups[:MOST]
-        lines = [line for group in groups for line in why(group, whole=True)]
+        """Why the ranks are here, and where the next ones are, as far as there is room."""
+        lines = self.describer.reasons(self.groups[:MOST], whole=True)
         if len(lines) > room:
-            lines = [line for group in groups for line in why(group, whole=False)]
+            lines = self.describer.reasons(self.groups[:MOST], whole=False)
         return [(), *lines] if lines and len(lines) < room else lines[: max(0, room)]
 
-    def details(self, heading: bool, histories: Sequence[DeviceHistory]) -> Inspection:
+    def details(self, heading: bool, histories: Sequence[DeviceHistory], environment: bool) -> Inspection:
         """All there is: how it is doing, who is on it, every field of every rank, and why it is there."""
         flow, sample, seen, title = self.flow, self.sample, self.seen, self._title(with_source=True)
         found = Inspection(title=title[0], lines=title if heading else [])
         # What is wrong comes first, and how it is doing before who is on it: a low window shows the first lines only.
-        for notice in self.notices[:MOST]:
-            found.lines.extend(self._on_ground(line) for line in self._notice(notice))
+        found.lines.extend(self._told(MOST))
         if self.observation is not None and seen is not None and self.device.kind == GPU:
             known = [one for one in histories if one is histories[0] or self._has(one)]
             found.lines.extend(gpu_lines(flow, self.observation, seen, sample, known, GRAPH + 4))
@@ -182,11 +203,12 @@ class _Inspector:
         else:
             found.lines.extend(self._live())
         groups = self.groups[:MOST]
-        found.add_apart(resident_table(self.describer, self.groups, sample))
-        fields = [dict(self.describer.fields(group)) for group in groups]
-        names = dict.fromkeys(name for one in fields for name in one)
-        rows = {name: [one.get(name, "") for one in fields] for name in names}
-        found.add_apart(map(TableLine, flow.fields([self.describer.head(group) for group in groups], rows)))
+        found.add_apart(self.resident_table())
+        sections = {"": [dict(self.describer.fields(group)) for group in groups]}
+        if environment:
+            sections["Environment"] = [dict(self.describer.environment(group)) for group in groups]
+        heads = [self.describer.head(group) for group in groups]
+        found.add_apart(map(TableLine, flow.fields(heads, {name: _by_name(one) for name, one in sections.items()})))
         for group in groups:
             for reason in group.component.reasons:
                 start = (*self.describer.head(group), Run("  ", TEXT))
@@ -205,40 +227,22 @@ class _Inspector:
 
     def compact(self, heading: bool, history: DeviceHistory | None) -> Inspection:
         """Title with memory, what is wrong, then a row for each group as far as there is room, and the last minute."""
-        flow, groups = self.flow, self.groups
+        flow = self.flow
         pieces: list[Line] = [self._name(), *self._share()]
         if self.observation and self.sample:
             pieces.extend(short_memory(flow, self.observation, self.sample))
         title = flow.cut(pieces)
         found = Inspection([title] if heading else [], title=title)
-        # A dead rank says so in its own row.
-        dead = [one for one in groups if self._is_dead(one)]
-        told = tuple(f"{one.component.name} {one.ranks[0]} is dead" for one in dead)
-        notices = [one for one in self.notices if not one.startswith(told)]
-        if notices:
-            more = f" (and {len(notices) - 1} more)" if len(notices) > 1 else ""
-            found.lines.append(self._on_ground(flow.cut([flow.text(f"! {notices[0]}{more}", WARNING)])))
+        found.lines.extend(self._told(1)[:1])
         room = COMPACT - len(found.lines)
-        if len(groups) > room:
-            room -= 1
-            groups = [*dead, *(one for one in groups if one not in dead)]
-        table = resident_table(self.describer, groups[:room], self.sample, header=False, others=False, rows=room)
         graphs: list[Line] = []
-        if history is not None and self.sample is not None and len(table) < room:
+        table = partial(resident_table, self.describer, self.groups, self.sample, self.noticed, stale=self.stale)
+        # The last minute takes the place of a header, but of nobody who is there.
+        if history is not None and self.sample is not None and len(table()) <= room:
             graphs = short_graphs(flow, history, self.node.rank, self.sample)
-        if not heading and len(table) < room - len(graphs):
-            table = resident_table(self.describer, groups, self.sample, others=False, rows=room - len(graphs))
-        found.add(table)
-        if len(groups) > room:
-            found.lines.append(flow.cut([flow.text(f"and {len(groups) - room} more", MUTED)]))
+        found.add(table(rows=room - len(graphs)))
         found.lines.extend(graphs if self.observation else self._why(COMPACT - len(found.lines)))
         return found
-
-    def _is_dead(self, group: OccupantGroup) -> bool:
-        if self.observation is None or len(group.ranks) > 1:
-            return False
-        state = self.observation.rank(group.component.name, group.ranks[0])
-        return state is not None and state.state == "dead"
 
     def _others(self) -> Iterator[Line]:
         """Components that are too many, and what the framework adds."""
@@ -248,13 +252,19 @@ class _Inspector:
             for service in self.flow.pen.services.get(self.node.rank, ()):
                 yield from self.flow.lines([(Run(service, MUTED), Run(" started by the framework", FAINT))])
 
-    def _on_ground(self, line: Line) -> Line:
-        """A warning as wide as the panel."""
-        runs = (*line, Run(" " * (self.flow.width - self.flow.measure(line)), WARNING))
-        return tuple(Run(run.text, self.flow.pen.on(run.style, "warning")) for run in runs)
-
-    def _notice(self, notice: str) -> list[Line]:
-        return self.flow.sentence(f"! {notice}", WARNING, 2)
+    def _told(self, most: int) -> list[Line]:
+        """The first notices, each behind its sign on its ground as wide as the panel; the last says how many follow."""
+        flow, pen, lines = self.flow, self.flow.pen, list[Line]()
+        for number, notice in enumerate(self.notices[:most], 1):
+            error, hidden = notice.kind in DEADLY, len(self.notices) - most if number == most else 0
+            style: Style = ERROR if error else WARNING
+            text = f"{notice.message} (and {hidden} more)" if hidden > 0 else notice.message
+            words = [flow.text(word, style) for word in text.split()]
+            head = (Run(f"{notice_sign(pen, notice)} ", style),)
+            for line in flow.lines(words, head=head, indent=2, separator=" "):
+                blank = Run(" " * (flow.width - flow.measure(line)), style)
+                lines.append(pen.tinted((*line, blank), "error" if error else "warning"))
+        return lines
 
     def _title(self, *, with_source: bool = False) -> list[Line]:
         pieces = list(self._facts())
@@ -289,7 +299,7 @@ class _Inspector:
         if not device.occupants:
             yield flow.text("unused" if device.kind == NODE else "free", FAINT)
         elif device.total_share is not None:
-            total = f"share {device.total_share:.2f} of 1.00"
+            total = f"share {share_figure(device.total_share)} of 1.0"
             over = is_oversubscribed(device)
             yield flow.text(f"{total}, oversubscribed" if over else total, ERROR if over else MUTED)
         if len(device.occupants) > MOST:
@@ -316,23 +326,10 @@ def _fitted(flow: Flow, found: Inspection, rows: int) -> Inspection:
     return Inspection([*found.lines[: rows - 1], more], targets, found.title)
 
 
-def environment_lines(
-    plan: Plan,
-    ranks: Iterable[tuple[str, int]],
-    width: int,
-    *,
-    ascii: bool = False,
-    measure: CellWidth = cell_width,
-) -> list[Line]:
-    """The variables that ranks are given, a column for each; none for a rank that does not exist."""
-    flow = Flow(Pen(plan, ascii, measure), max(1, width))
-    there = [
-        (name, rank) for name, rank in ranks if name in plan.components and 0 <= rank < plan.components[name].world_size
-    ]
-    given = [rank_environment(plan, name, rank) for name, rank in there]
-    heads = [(*flow.pen.label(name, rank), *flow.text(f"  {name} {rank}", MUTED)) for name, rank in there]
-    names = dict.fromkeys(name for one in given for name in one)
-    return flow.fields(heads, {name: [one.get(name, "") for one in given] for name in names})
+def _by_name(fields: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
+    """By name what each has of it, in the order in which the names come."""
+    names = dict.fromkeys(name for one in fields for name in one)
+    return {name: [one.get(name, "") for one in fields] for name in names}
 
 
 def _device(plan: Plan, place: Place) -> Device | None:

@@ -8,21 +8,26 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from placetui.grid.inspector.flow import Flow
-from placetui.grid.look.style import FAINT, MUTED, Line, Run
+from placetui.grid.look.style import FAINT, MUTED, TEXT, Line, Run
 from placetui.grid.overlay import URGENCY
 from placetui.grid.pen import STATE_STYLES
 from placetui.observe.events import Event
 from placetui.observe.model import Observation, RankState
+from placetui.placement.environment import rank_environment
 from placetui.placement.explain import why
 from placetui.placement.plan import Component, Occupant, Plan
 from placetui.placement.problems import Path
-from placetui.placement.wording import age, kind_name, place_text, plain, share_figure
+from placetui.placement.wording import age, kind_name, place_text, plain, ranges, share_figure
 
 Locate: TypeAlias = Callable[[Path], tuple[int, int] | None]
 """Line and column of a value of the file, counted from 1."""
 
 MOST = 8
 """Processes that are described one by one; where there are more, each component is."""
+
+
+LETTERS = 4
+"""Columns for the letters of components at least: those of the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,29 +98,44 @@ class Describer:
         parts = [segment for segment in rule.segments if group.ranks[0] in segment.processes]
         return rule.text[slice(*parts[0].span)].strip() if parts else ""
 
-    def why(self, group: OccupantGroup, *, lettered: bool, whole: bool) -> list[Line]:
-        """Why a rank is where it is, and where the next one is; `lettered` where there are several components.
+    def reasons(self, groups: Sequence[OccupantGroup], *, whole: bool) -> list[Line]:
+        """Why the ranks of each component are here, and where its next one is; what is true of several is said once.
 
         `whole` in as many lines as that takes, else in one line each, with the reasons that fit.
         """
-        flow, component, rank = self.flow, group.component, group.ranks[0]
-        said = {"why": why(self.plan, component, rank)}
-        if rank + 1 < component.world_size:
-            other = component.placements[rank + 1]
-            node = self.plan.nodes[other.cluster_node_rank].name
-            said["next"] = [f"rank {rank + 1} is on {place_text(node, self.plan.kind_of(other), other.devices)}"]
-        mark = flow.pen.marks[component.name]
-        letter = Run(f" {mark.letter if lettered else '':<3}", flow.pen.letter_style(mark.name))
+        flow, marks = self.flow, self.flow.pen.marks
+        last = {group.component.name: (group.component, group.ranks[-1]) for group in groups}
+        said: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for label, texts_of in (("why", self._why), ("next", self._next)):
+            for name, (component, rank) in last.items():
+                if texts := tuple(texts_of(component, rank)):
+                    said.setdefault((label, texts), []).append(name)
+        heads: list[list[Run]] = []
+        for names in said.values():
+            letters = [Run(marks[name].letter, flow.pen.letter_style(name)) for name in names if len(last) > 1]
+            commas = [run for letter in letters for run in (Run(",", FAINT), letter)]
+            heads.append([Run(" ", TEXT), *commas[1:]])
+        column = max([LETTERS, *(flow.pen.width(head) + 2 for head in heads)])
         lines: list[Line] = []
-        for label, texts in said.items():
-            head = (letter, Run(f"{label:<6}", FAINT))
+        for (label, texts), letters in zip(said, heads, strict=True):
+            head = (*letters, Run(" " * (column - flow.pen.width(letters)), TEXT), Run(f"{label:<6}", FAINT))
             if whole:
                 words = [flow.text(word, MUTED) for word in plain(flow.separator.join(texts)).split()]
-                lines += flow.lines(words, head=head, indent=10, separator=" ") if words else []
-            elif texts:
+                lines += flow.lines(words, head=head, indent=flow.measure(head), separator=" ")
+            else:
                 first, *others = (flow.text(plain(text), MUTED) for text in texts)
                 lines.append(flow.cut([(*head, *first), *others]))
         return lines
+
+    def _why(self, component: Component, rank: int) -> list[str]:
+        return why(self.plan, component, rank)
+
+    def _next(self, component: Component, rank: int) -> list[str]:
+        if rank + 1 >= component.world_size:
+            return []
+        other = component.placements[rank + 1]
+        node = self.plan.nodes[other.cluster_node_rank].name
+        return [f"rank {rank + 1} is on {place_text(node, self.plan.kind_of(other), other.devices)}"]
 
     def fields(self, group: OccupantGroup) -> Iterator[tuple[str, str]]:
         """What the placement says: names and values."""
@@ -135,7 +155,7 @@ class Describer:
                 yield "engine part", f"{engine.part} of {engine.parts}"
         yield (
             "place",
-            f"{kind_name(kind)}{'s' if len(owned) > 1 else ''} {self.numbers(owned)}" if owned else "the node",
+            f"{kind_name(kind)}{'s' if len(owned) > 1 else ''} {numbers(owned)}" if owned else "the node",
         )
         if not placement.fixed:
             yield "not fixed", f"{'GPU' if placement.node_fixed else 'node'} before launch"
@@ -145,7 +165,7 @@ class Describer:
         yield "cluster node", str(placement.cluster_node_rank)
         if placement.local_accelerator_rank >= 0:
             yield "first accelerator", str(placement.local_accelerator_rank)
-        yield "visible", self.numbers(placement.visible) if placement.visible else "none"
+        yield "visible", numbers(placement.visible) if placement.visible else "none"
         yield "isolated", "yes" if placement.isolate_accelerator else "no"
         yield "node group", placement.node_group_label
         yield "accelerator", placement.accelerator_type
@@ -153,11 +173,15 @@ class Describer:
         if part:
             yield "part of the rule", part
 
-    def numbers(self, items: Sequence[int | str]) -> str:
-        """`2,3`, `0–7`, `0,2,4`; anything that is no number as it is."""
-        texts = [str(item) for item in items]
-        if len(texts) > 2 and all(text.isdecimal() for text in texts):
-            values = [int(text) for text in texts]
-            if values == list(range(values[0], values[0] + len(values))):
-                return f"{values[0]}-{values[-1]}" if self.flow.pen.ascii else f"{values[0]}–{values[-1]}"
-        return ",".join(texts)
+    def environment(self, group: OccupantGroup) -> Iterator[tuple[str, str]]:
+        """The variables that a rank is given."""
+        if len(group.ranks) == 1:
+            yield from rank_environment(self.plan, group.component.name, group.ranks[0]).items()
+
+
+def numbers(items: Sequence[int | str]) -> str:
+    """`2,3`, `0-7`, `0,2,4`; anything that is no number as it is."""
+    texts = [str(item) for item in items]
+    if len(texts) > 2 and all(text.isdecimal() for text in texts):
+        return ranges(int(text) for text in texts)
+    return ",".join(texts)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from placetui.grid.inspector.flow import Flow
-from placetui.grid.look.style import FAINT, MUTED, NAME, TEXT, WARNING, Line, Run
+from placetui.grid.look.style import FAINT, MUTED, NAME, TEXT, WARNING, Line, LineBuilder, Run
 from placetui.observe.history import DeviceHistory, Metric
 from placetui.observe.model import Claim, DeviceSample, NodeSample, Observation
 from placetui.placement.wording import GIB, age, duration, gib, share_figure
@@ -70,6 +70,9 @@ def gpu_lines(
             left = _half(flow, *halves[0], LABEL + meter + memory, memory)
             right = _half(flow, *halves[1], len("load ") + meter + load, load, len("load "))
             yield (*left, Run(" " * GAP, TEXT), *right)
+            starts = LABEL, LABEL + meter + memory + GAP + len("load ")
+            for history in histories if room is None or room > 1 else ():
+                yield from _graph_line(flow, history, node.rank, device, meter + load, starts)
         else:
             yield _half(flow, *halves[0], flow.width)
             yield from flow.lines([tuple(halves[1][2])], head=(Run("load".ljust(LABEL), MUTED),))
@@ -78,7 +81,11 @@ def gpu_lines(
     # A higher graph needs a line for its axis, and one below for an error or a blank.
     lines = 1 if room is None else max(min(TALL, room - 4), min(TALLEST, room - 6))
     for history in histories if room is None or room > 1 else ():
-        yield from _graphs(flow, history, node.rank, device, width, max(1, lines))
+        if lines > 1:
+            yield from _graphs(flow, history, node.rank, device, width, lines)
+        else:
+            starts = LABEL, width + GAP + LABEL
+            yield from _graph_line(flow, history, node.rank, device, min(METER, width - LABEL), starts)
     if device.error:
         yield from flow.lines([flow.text(device.error, WARNING)])
 
@@ -131,27 +138,56 @@ def _half(
 def _graphs(
     flow: Flow, history: DeviceHistory, node: int, device: DeviceSample, width: int, lines: int
 ) -> Iterator[Line]:
-    """Both curves, the newest at the right; higher ones with an axis below. None of a GPU that was never measured."""
-    wide = METER if lines == 1 else width - LABEL
-    room = min(wide, width - LABEL - (FIGURES if lines == 1 else 0), history.length // 2)
-    values = [history.series(node, device.index, metric, last=2 * room) for metric in _CURVES]
-    now = device.memory_used, device.utilization
-    if all(value is None for series in (now, *values) for value in series):
+    """Both curves, the newest at the right, with an axis below."""
+    wide = width - LABEL
+    room = min(wide, history.length // 2)
+    values = _values(history, node, device, room)
+    if not values:
         return
-    seconds = min(history.length, 2 * room) * history.period
-    span = f"{seconds:.0f} s" if 60 < seconds < 120 else duration(seconds)
-    if lines > 1 and wide >= 1.5 * room:  # some values twice
+    if wide >= 1.5 * room:  # some values twice
         room = min(wide, history.length)
         values = [tuple(series[len(series) * at // (2 * room)] for at in range(2 * room)) for series in values]
     graphs = [flow.pen.history(series, room, lines) for series in values]
     for number, (left, right) in enumerate(zip(*graphs, strict=True)):
-        label = Run((span if lines == 1 else "100%" if number == 0 else "").ljust(LABEL), FAINT)
+        label = Run(("100%" if number == 0 else "").ljust(LABEL), FAINT)
         rest = Run(" " * (width - LABEL - room), TEXT)
         yield (label, *left, rest, Run(" " * GAP, TEXT), label, *right)
-    if lines > 1:
-        axis = f"{span} ago".ljust(room - 3) + "now"
-        blank = Run(" " * (width - LABEL - room + GAP), TEXT)
-        yield (Run(" " * LABEL + axis, FAINT), blank, Run(" " * LABEL + axis, FAINT))
+    axis = f"{_span(history, min(wide, history.length // 2))} ago".ljust(room - 3) + "now"
+    blank = Run(" " * (width - LABEL - room + GAP), TEXT)
+    yield (Run(" " * LABEL + axis, FAINT), blank, Run(" " * LABEL + axis, FAINT))
+
+
+def _graph_line(
+    flow: Flow,
+    history: DeviceHistory,
+    node: int,
+    device: DeviceSample,
+    width: int,
+    starts: tuple[int, int],
+) -> Iterator[Line]:
+    """Both curves in one line, each so wide, behind how long ago they begin."""
+    room = min(width, history.length // 2)
+    values = _values(history, node, device, room)
+    if values:
+        line = LineBuilder()
+        line.add(_span(history, room), FAINT)
+        for start, series in zip(starts, values, strict=True):
+            line.put(start, "")
+            flow.pen.write(line, flow.pen.history(series, room)[0], room)
+        yield tuple(line.runs)
+
+
+def _values(history: DeviceHistory, node: int, device: DeviceSample, room: int) -> list[tuple[int | None, ...]]:
+    """Memory and load for curves of so many columns; none of a GPU that was never measured."""
+    found = [tuple(history.series(node, device.index, metric, last=2 * room)) for metric in _CURVES]
+    now = device.memory_used, device.utilization
+    return [] if all(value is None for series in (now, *found) for value in series) else found
+
+
+def _span(history: DeviceHistory, room: int) -> str:
+    """How long a curve of so many columns is."""
+    seconds = min(history.length, 2 * room) * history.period
+    return f"{seconds:.0f} s" if 60 < seconds < 120 else duration(seconds)
 
 
 def short_graphs(flow: Flow, history: DeviceHistory, node: int, device: DeviceSample) -> list[Line]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from placetui.grid.inspector.occupants import MOST, Describer, OccupantGroup
+from placetui.grid.inspector.occupants import MOST, Describer, OccupantGroup, numbers
+from placetui.grid.inspector.readings import LEAST_METER
 from placetui.grid.look.style import (
     BODY,
     ERROR,
@@ -23,17 +24,23 @@ from placetui.grid.look.style import (
 from placetui.observe.drift import owner_of
 from placetui.observe.model import DeviceSample, ProcessSample, RankState
 from placetui.placement.problems import Path
-from placetui.placement.wording import GIB, count, duration, share_figure
+from placetui.placement.wording import GIB, count, duration, place_text, share_figure
 
-LEAST_METER, METER, WIDEST_METER = 4, 14, 40
+METER, WIDEST_METER = 14, 40
 """Columns of what a rank holds of the memory, where there is room."""
 
 WIDEST_NAME, WIDEST_RULE, RULE, LEAST_RULE = 30, 48, 24, 16
 WIDE = 130
 """Columns from which on a rank that runs also says which devices it sees."""
 
-DROPPED = ("line", "visible", "local", "share", "pid", "GPUs", "rule", "memory", "state")
-"""Columns that go where there is little room, the first one first."""
+TITLES = ("rank", "share", "state", "memory", "pid", "up", "GPUs", "local", "visible", "rule", "line")
+"""All columns in their order; those that no row has anything for are left out."""
+
+CONCESSIONS = (
+    *(("rule", RULE), ("meter", LEAST_METER), ("up", 0), ("rule", LEAST_RULE), ("meter", 0)),
+    *((title, 0) for title in ("line", "visible", "local", "share", "pid", "GPUs", "rule", "memory", "state")),
+)
+"""What becomes narrower where there is little room, the first one first, and the columns that it keeps; 0: it goes."""
 
 RIGHT = ("line", "up")
 """Columns of figures, which end at the same place."""
@@ -64,36 +71,52 @@ class _Row:
     path: Path | None = None
 
 
+def others_of(groups: Sequence[OccupantGroup], sample: DeviceSample | None) -> list[ProcessSample]:
+    """All processes that are not of these groups; what takes most memory comes first."""
+    ours = {(group.component.name, rank) for group in groups for rank in group.ranks}
+    processes = sample.processes if sample else ()
+    rest = [one for one in processes if one.kind != "rank" or (one.component, one.rank) not in ours]
+    return sorted(rest, key=lambda one: -(one.memory or 0))
+
+
 def resident_table(
     describer: Describer,
     groups: Sequence[OccupantGroup],
     sample: DeviceSample | None,
+    others: Sequence[ProcessSample],
     *,
-    header: bool = True,
-    others: bool = True,
+    stale: float | None = None,
     rows: int | None = None,
 ) -> list[TableLine]:
-    """A header, then a row for each of the first groups; then all other processes.
+    """A header, then a row for each of the first groups and for each of the other processes.
 
-    Where this takes more than so many `rows`, reasons are left out, those of dead ranks last.
+    Where this takes more than so many `rows`, there is no header, reasons are left out, those of dead ranks last, and
+    where something is wrong comes first. What was read is `stale` for so many seconds; None: it is not.
     """
-    table = _ResidentTable(describer, sample)
-    ours = {(group.component.name, rank) for group in groups for rank in group.ranks}
-    rest = [one for one in table.processes if one.kind != "rank" or (one.component, one.rank) not in ours]
-    rest.sort(key=lambda one: -(one.memory or 0))
-    found = [*map(table.rank, groups[:MOST]), *(map(table.other_process, rest) if others else ())]
-    if rows is not None:
-        explained = sorted((row for row in found if row.below), key=lambda row: row.ground != "error")
-        for row in explained[max(0, rows - header - len(found)) :]:
-            row.below = None
-    return table.lines(found, header) if found else []
+    table = _ResidentTable(describer, sample, stale)
+    found = [*map(table.rank, groups[:MOST]), *map(table.other_process, others)]
+    if rows is None:
+        return table.lines(found, header=True) if found else []
+    rest = max(0, len(groups) - MOST)
+    if len(found) + bool(rest) > rows:
+        found.sort(key=lambda row: (row.ground != "error", row.ground is None))
+        rest += len(found) - (rows - 1)
+        found = found[: rows - 1]
+    explained = sorted((row for row in found if row.below), key=lambda row: row.ground != "error")
+    for row in explained[max(0, rows - bool(rest) - len(found)) :]:
+        row.below = None
+    needed = len(found) + sum(row.below is not None for row in found) + bool(rest)
+    lines = table.lines(found, header=needed < rows) if found else []
+    more = describer.flow.cut([describer.flow.text(f"and {rest} more", MUTED)])
+    return [*lines, TableLine(more)] if rest else lines
 
 
 class _ResidentTable:
     """Writes the rows of one device, and then their lines."""
 
-    def __init__(self, describer: Describer, sample: DeviceSample | None) -> None:
+    def __init__(self, describer: Describer, sample: DeviceSample | None, stale: float | None) -> None:
         self.describer = describer
+        self.stale = stale
         self.flow = describer.flow
         self.pen = describer.flow.pen
         self.total = sample.memory_total if sample else None
@@ -101,16 +124,21 @@ class _ResidentTable:
 
     def lines(self, rows: Sequence[_Row], header: bool) -> list[TableLine]:
         flow = self.flow
-        titles = [title for title in rows[0].cells if any(row.cells.get(title) for row in rows)]
-        widths = {title: max(len(title), *(flow.measure(row.cells.get(title, ())) for row in rows)) for title in titles}
         chip = max(len(row.chip.text) for row in rows)
-        titles, meter = self._fit(titles, widths, chip)
+        widths, meter = self._fitted(
+            {
+                title: max(len(title), *(flow.measure(row.cells.get(title, ())) for row in rows))
+                for title in TITLES
+                if any(row.cells.get(title) for row in rows)
+            },
+            flow.width - chip + 1,
+        )
         titled = LineBuilder()
         places: dict[str, int] = {}
         """Where the cells of a column begin; where those end that are aligned to the right."""
         x = chip + 1
-        for title in titles:
-            room = widths[title] + (meter + 1 if title == "memory" and meter else 0)
+        for title, width in widths.items():
+            room = width + (meter + 1 if title == "memory" and meter else 0)
             places[title] = x + (room if title in RIGHT else 0)
             titled.put(places[title] - (len(title) if title in RIGHT else 0), title, FAINT)
             x += room + 2
@@ -135,36 +163,30 @@ class _ResidentTable:
                 found.append(self._finished(line, row))
         return found
 
-    def _fit(self, titles: list[str], widths: dict[str, int], chip: int) -> tuple[list[str], int]:
-        """The columns that there is room for, and the width of a meter; long rules are cut before columns go."""
-        meter, rule = METER if "memory" in titles else 0, widths.get("rule", 0)
+    def _fitted(self, widths: dict[str, int], room: int) -> tuple[dict[str, int], int]:
+        """The columns that there is room for, and the width of a meter beside the memory."""
+        sizes = {**widths, **({"meter": METER} if "memory" in widths else {})}
 
         def left() -> int:
-            return self.flow.width - chip - sum(widths[title] + 2 for title in titles) - (meter + 1 if meter else 0) + 1
+            return room - sum(size + (1 if name == "meter" else 2) for name, size in sizes.items())
 
-        if left() < 0 and rule:
-            widths["rule"] = min(rule, RULE)
-        if left() < 0 and meter:
-            meter = max(LEAST_METER, meter + left())
-        if left() < 0:
-            titles = [title for title in titles if title != "up"]
-        if left() < 0 and rule:
-            widths["rule"] = min(rule, LEAST_RULE)
-        if left() < 0:
-            meter = 0
-        for dropped in DROPPED:
-            if left() >= 0 or len(titles) == 1:
+        for name, least in CONCESSIONS:
+            if left() >= 0 or len(sizes) == 1:
                 break
-            titles = [title for title in titles if title != dropped]
-        if "rule" in titles:
-            widths["rule"] += max(0, min(rule - widths["rule"], left()))
-        if meter:
-            meter += max(0, min(WIDEST_METER - meter, left() // 2))
-        elif "memory" in titles and left() > LEAST_METER:
-            meter = min(METER, left() - 1)
-        if "rule" in titles:  # what stands behind it ends at the edge
-            widths["rule"] += max(0, left())
-        return titles, meter if "memory" in titles else 0
+            if name in sizes and least:
+                sizes[name] = max(min(least, sizes[name]), sizes[name] + left())
+            else:
+                sizes.pop(name, None)
+        if "rule" in sizes:
+            sizes["rule"] += max(0, min(widths["rule"] - sizes["rule"], left()))
+        if "meter" in sizes:
+            sizes["meter"] += max(0, min(WIDEST_METER - sizes["meter"], left() // 2))
+        elif "memory" in sizes and left() > LEAST_METER:
+            sizes["meter"] = min(METER, left() - 1)
+        if "rule" in sizes:  # what stands behind it ends at the edge
+            sizes["rule"] += max(0, left())
+        meter = sizes.pop("meter", 0)
+        return sizes, meter if "memory" in sizes else 0
 
     def _add(self, line: LineBuilder, runs: Line, ground: Ground | None) -> None:
         for run in runs:
@@ -213,9 +235,9 @@ class _ResidentTable:
             return {"GPUs": (), "local": (), "visible": ()}
         placement = group.component.placements[group.ranks[0]]
         return {
-            "GPUs": (Run(self.describer.numbers(placement.devices), TEXT),),
+            "GPUs": (Run(numbers(placement.devices), TEXT),),
             "local": (Run(str(placement.local_rank), MUTED),),
-            "visible": (Run(self.describer.numbers(placement.visible) or "none", MUTED),),
+            "visible": (Run(numbers(placement.visible) or "none", MUTED),),
         }
 
     def _state(self, group: OccupantGroup, state: RankState | None) -> Line:
@@ -225,8 +247,11 @@ class _ResidentTable:
             return tuple(run for piece in pieces for run in (Run(" ", TEXT), *piece))[1:]
         if state is None:
             return (Run("not seen", MUTED),)
-        word, died = self.pen.state_word(state.state), self.describer.died(state)
-        return (Run(f"{word.text} {died}".rstrip(), word.style),)
+        if self.stale is not None and state.state != "dead":
+            word, since = self.pen.state_word("stale"), duration(self.stale)
+        else:
+            word, since = self.pen.state_word(state.state), self.describer.died(state)
+        return (Run(f"{word.text} {since}".rstrip(), word.style),)
 
     def _memory_of(self, group: OccupantGroup) -> int | None:
         name, ranks = group.component.name, set(group.ranks)
@@ -253,13 +278,12 @@ class _ResidentTable:
         if process.actor is None and process.component is not None and process.rank is not None:
             name = f"{process.component} {process.rank}"
         style = WARNING if foreign else MUTED
-        words = {"foreign": "not ours", "gone": "gone"}.get(process.kind, process.kind)
         job = f" of job {pen.clean(process.job)}" if process.job else ""
         more = [f"user {process.user}"] if process.user else []
         more += [process.command] if process.command and process.command != name else []
         cells: dict[str, Line] = {
             "rank": (Run(pen.cut(pen.clean(name) + job, WIDEST_NAME), TEXT),),
-            "state": (Run(f"{pen.glyphs.states['stale']} {words}" if foreign else words, style),),
+            "state": (Run(f"{pen.glyphs.states['stale']} {process.kind}" if foreign else process.kind, style),),
             "memory": self._held(process.memory),
             "pid": (Run(str(process.pid), MUTED),),
             "rule": (Run(pen.clean(pen.glyphs.dot.join(more)), MUTED),),
@@ -274,14 +298,19 @@ class _ResidentTable:
         if owner is None or owner[0] not in plan.components:
             return None
         name, rank = owner
-        placements = plan.components[name].placements
-        if rank < len(placements) and not placements[rank].fixed:
+        planned = next(iter(plan.components[name].placements[rank : rank + 1]), None)
+        if planned is not None and not planned.fixed:
             return None  # it may be anywhere
+        where = "not in the plan"
+        if planned is not None:
+            node = pen.node_name(planned.cluster_node_rank)
+            where = f"planned on {place_text(node, plan.kind_of(planned), planned.devices)}"
         cells: dict[str, Line] = {
             "rank": (Run(f"{pen.clean(name)} {rank}", TEXT),),
             "state": (Run(f"{pen.glyphs.differs} not planned", WARNING),),
             "memory": self._held(process.memory),
             "pid": (Run(str(process.pid), MUTED),),
+            "rule": (Run(pen.clean(where), MUTED),),
         }
         part = process.memory / self.total if process.memory and self.total else 0.0
         return _Row(pen.chip(name), cells, "warning", part, pen.style("component", name))

@@ -40,9 +40,6 @@ class Glyphs:
     absent: str = "\u2571"
     """A place without a device."""
 
-    to: str = "–"
-    """Between two ends of a range."""
-
     gap: str = "…"
     """Between two ends of a range that is not complete."""
 
@@ -103,7 +100,6 @@ ASCII = Glyphs(
     right=">",
     empty=".",
     absent="/",
-    to="-",
     gap="..",
     times="x",
     ellipsis="~",

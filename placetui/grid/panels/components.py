@@ -110,15 +110,21 @@ def component_table(pen: Pen, names: Sequence[str], width: int) -> list[Line]:
 def component_lines(pen: Pen, names: Sequence[str], width: int, rows: int) -> list[Line]:
     """Components, then the nodes and devices of their ranks as far as there is room."""
     lines = component_table(pen, names, width)
-    room = max(0, rows - len(lines))
+    room = rows - len(lines)
+    if room < len(names):
+        return lines[:rows]
     if room > 2 * len(names):
         lines, room = [*lines, ()], room - 1
+    return [*lines, *place_lines(pen, names, width, room)]
+
+
+def place_lines(pen: Pen, names: Sequence[str], width: int, rows: int) -> list[Line]:
+    """The nodes and devices of the ranks of components, as many of each as there is room for."""
+    lines: list[Line] = []
     for number, name in enumerate(names):
-        share = room // (len(names) - number)
-        found = _places(pen, pen.plan.components[name], width, share, len(names) > 1)
-        room -= len(found)
-        lines += found
-    return lines[:rows]
+        share = (rows - len(lines)) // (len(names) - number)
+        lines += _places(pen, pen.plan.components[name], width, share, len(names) > 1)
+    return lines
 
 
 def _places(pen: Pen, component: Component, width: int, rows: int, named: bool) -> list[Line]:

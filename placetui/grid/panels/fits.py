@@ -104,9 +104,10 @@ def fit_lines(
         yield from wrapped(pen, plain(wrong.message), width, TEXT, "error")
         yield ()
     if fits.over.number:
-        words = f"{count(fits.over.number, 'GPU')} over 1.00"
+        words = f"{count(fits.over.number, 'GPU')} over 1.0"
         yield spread(pen, [Run(f"{cross} ", ERROR), Run(words, ERROR)], [], width, "error")
-        yield spread(pen, [Run(f"  {fits.over.words}: {fits.over.most / SHARE_UNITS:.2f}", BODY)], [], width, "error")
+        where = f"  {fits.over.words}: {share_figure(fits.over.most / SHARE_UNITS)}"
+        yield spread(pen, [Run(where, BODY)], [], width, "error")
         yield ()
     if fits.total:
         promised, over = fits.promised / SHARE_UNITS, fits.over.number > 0
@@ -133,6 +134,6 @@ def _holds(plan: Plan, fits: Fits, difference: Difference | None) -> Iterator[st
         if all(one.parts_per_engine in (None, 1) for one in plan.components.values()):
             yield "no process over nodes"
     if fits.total and not fits.over.number:
-        yield "no GPU over 1.00"
+        yield "no GPU over 1.0"
     if difference is not None and sum(bool(one.moves) for one in difference.components) <= 1:
         yield "other components stay"

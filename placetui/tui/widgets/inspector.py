@@ -177,6 +177,7 @@ class Inspector(PlanPanel):
         compact: bool = False,
         rows: int | None = None,
         details: bool = False,
+        environment: bool = False,
         heading: bool = False,
     ) -> Inspection:
         """All about a device, in a number of columns."""
@@ -188,13 +189,13 @@ class Inspector(PlanPanel):
             observation=picture.observation,
             history=self._feed.history,
             hour=self._feed.hour,
-            # Why a rank is dead stands below its row.
-            notices=[one.message for one in notices if compact or one.kind != "dead_rank"],
+            notices=notices,
             events=picture.events,
             width=width,
             ascii=self._ascii,
             compact=compact,
             rows=rows,
             details=details,
+            environment=environment,
             heading=heading,
         )
