@@ -14,6 +14,7 @@ import pytest
 
 from placetui.cli import main
 from placetui.document import load
+from placetui.grid import cell_width
 
 FILE = """\
 cluster:
@@ -59,6 +60,14 @@ def test_ascii_is_nothing_but_ascii(file: str, density: str, color: str, capsys:
 def test_densities_differ(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     full, compact, heat = (show(capsys, file, "--density", density) for density in ("full", "compact", "heat"))
     assert len(full.splitlines()) > len(compact.splitlines()) > len(heat.splitlines())
+
+
+@pytest.mark.parametrize(("width", "drawn"), [(150, "card"), (110, "tile"), (60, "small"), (40, "letters")])
+def test_a_width_holds(file: str, width: int, drawn: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", file, "--density", "card", "--width", str(width)]) == 0
+    out, err = capsys.readouterr()
+    assert max(map(cell_width, out.splitlines())) <= width
+    assert err == "" if drawn == "card" else f"drawn as {drawn}" in err
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ import pytest
 from placetui.frameworks.planner import resolve
 from placetui.grid import METRICS, Drawing, HeatMetric, Overlay, Place, plain
 from placetui.grid.heat_panels import HeatPanels
+from placetui.grid.look.style import LEVELS, SHADED, paint
 from placetui.observe.model import DeviceSample
 from placetui.observe.totals import TotalsWatch
+from placetui.placement.plan import Plan
 from placetui.placement.topology import Node
 
 LayOver = Callable[..., Overlay]
@@ -60,8 +62,8 @@ def test_where_there_is_room_a_gpu_has_a_whole_cell(lay_over: LayOver) -> None:
     drawing = Drawing(plan, width=60, overlay=lay_over(plan, lambda node, index: DeviceSample(index, utilization=50)))
     roomy, tight = drawing.fitted(20), drawing.fitted(10)
     assert (roomy.density, tight.density) == ("heat", "heat")
-    assert [one.locate(0, 5) for one in (roomy, tight)] == [(11, 0, 1, 1), (7, 0, 1, 1)]
-    assert roomy.at(11, 0) == Place(0, "gpu", 5)
+    assert [one.locate(0, 5) for one in (roomy, tight)] == [(10, 0, 1, 1), (6, 0, 1, 1)]
+    assert roomy.at(10, 0) == Place(0, "gpu", 5)
 
 
 def test_the_key_names_the_signs_that_occur(lay_over: LayOver) -> None:
@@ -145,3 +147,66 @@ def test_beside_the_wall_stand_its_scale_a_map_the_spread_and_the_highest(lay_ov
     assert [(place.node, place.index) for _, place in highest] == [(63, 7), (63, 6), (62, 7)]
     assert plain(highest[0][0]).split()[0] == "63/7"
     assert HeatPanels(drawing.change(overlay=None)).highest(26, 3) == []
+
+
+def wall(plan: Plan, component: str | None = None, **options: object) -> Drawing:
+    return Drawing(plan, "heat", width=60, component=component, **options)  # type: ignore[arg-type]
+
+
+def shares(make_plan: Callable[..., Plan]) -> Plan:
+    """All of node 0 is promised, half of node 1 to one component, and nothing of node 2 but too much of GPU 3."""
+    first, second = [(0, [index]) for index in range(8)], [(1, [index]) for index in range(8)]
+    return make_plan(
+        [8, 8, 8],
+        {"actor": ("", 5000, first + second), "rollout": ("", 5000, first), "env": ("", 10000, [(2, [3]), (2, [3])])},
+    )
+
+
+def test_without_live_data_the_wall_shows_what_is_promised(make_plan: Callable[..., Plan]) -> None:
+    plan = shares(make_plan)
+    plain_wall = wall(plan, color=False)
+    assert plain(plain_wall.line(0)).split() == ["0", "AR", "9999", "5555", "···✗"]
+    assert plain(wall(plan, "rollout", color=False).line(0)).split()[2:] == ["5555", "····", "···✗"]
+    levels = [run.style.level for run in wall(plan).line(0) if "▀" in run.text]
+    assert levels == [LEVELS - 1, (LEVELS - 1) // 2, paint("track")]
+    assert [meaning for _, meaning in wall(plan).signs()] == [".00", ".50", "1.0 promised", "oversubscribed", "free"]
+
+
+def test_a_live_wall_shades_gpus_without_the_highlighted_component(
+    make_plan: Callable[..., Plan], lay_over: LayOver
+) -> None:
+    plan = shares(make_plan)
+    live = lay_over(plan, lambda node, index: DeviceSample(index, memory_used=50, memory_total=100))
+    levels = [run.style.level or 0 for run in wall(plan, "rollout", overlay=live).line(0) if "▀" in run.text]
+    assert levels == [LEVELS // 2, SHADED + LEVELS // 2, SHADED + LEVELS // 2]
+
+
+def test_nodes_are_counted_above_the_wall_as_long_as_they_follow_each_other(make_plan: Callable[..., Plan]) -> None:
+    plan = shares(make_plan)
+    assert [plain(line).split() for line in wall(plan, nodes=[1, 2]).header()] == [["+0", "+1"]]
+    assert wall(plan, nodes=[2, 0, 1]).header() == ()
+
+
+def test_the_cursor_on_the_wall_names_the_gpu_and_leaves_signs_in_view(make_plan: Callable[..., Plan]) -> None:
+    drawing = wall(shares(make_plan))
+    assert [mark.text for mark in drawing.cursor(Place(0, "gpu", 5))] == ["▐", "▌", "5"]
+    assert [mark.text for mark in drawing.cursor(Place(2, "gpu", 3))] == ["▐", "▌", ""]
+
+
+def test_nodes_move_apart_where_there_is_room(make_plan: Callable[..., Plan]) -> None:
+    drawing = Drawing(make_plan([8] * 128, {}), "heat", width=200)
+    first, second = (drawing.grown(height).locate(1, 0) for height in (8, 9))
+    assert first is not None
+    assert second is not None
+    assert second.x > first.x
+    assert all(drawing.grown(height).height + 1 <= height for height in (8, 9))
+
+
+def test_the_scale_of_memory_is_in_percent_where_gpus_differ(lay_over: LayOver) -> None:
+    def device(node: int, index: int) -> DeviceSample:
+        return DeviceSample(index, memory_used=20 << 30, memory_total=(40 + 40 * node) << 30)
+
+    plan = resolve({"cluster": {"num_nodes": 2, "component_placement": {"actor": "0-15"}}}, [Node(8)] * 2)
+    panels = HeatPanels(Drawing(plan, "heat", overlay=lay_over(plan, device)))
+    assert panels.ends == ("0", "50", "100%")
+    assert plain(panels.highest(26, 1)[0][0]).split()[-1] == "50%"

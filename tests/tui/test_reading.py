@@ -9,6 +9,7 @@ from textual.geometry import Offset
 from textual.widgets import ContentSwitcher
 
 from placetui.grid import Place
+from placetui.grid.look.style import ERROR
 from placetui.tui.dialogs.details import DetailsScreen
 from placetui.tui.main import MainScreen
 
@@ -115,6 +116,36 @@ async def test_zoom_keeps_the_device_under_the_cursor_in_view(desk: Desk) -> Non
             assert seat.cursor == (700, "gpu", 5)
             await seat.until(lambda: 0 <= spot(seat, 700, 5)[1] < seat.grid.size.height, "the device in view")
         await seat.sees("node700 ")
+
+
+async def test_zooming_in_keeps_the_line_of_the_node_in_view(desk: Desk) -> None:
+    async with desk.open("disaggregated", (80, 24), density="small", live=True) as seat:
+        await seat.press("plus")
+        assert seat.density() == "tile"
+        await seat.until(lambda: "node0" in seat.lines[seat.grid.region.y], "the node above its GPUs")
+
+
+async def test_what_is_wrong_keeps_its_colour_under_the_cursor(desk: Desk) -> None:
+    async with desk.open("broken-oversubscribed") as seat:
+        grid = seat.grid
+        assert grid.palette is not None
+        wrong = grid.palette.rich_style(ERROR._replace(ground="white"))
+        x, y = spot(seat, 0, 0)
+        segments = list(grid.render_line(y).crop(x, x + 8))
+        sign = next(segment for segment in segments if "✗" in segment.text)
+        assert sign.style is not None
+        assert (sign.style.color, sign.style.bgcolor) == (wrong.color, wrong.bgcolor)
+
+
+async def test_the_wall_of_a_plan_is_about_the_highlighted_component(desk: Desk) -> None:
+    async with desk.open("large", density="heat") as seat:
+        assert seat.grid.drawing is not None
+        whole = seat.grid.drawing.line(0)
+        await seat.press("c")
+        assert seat.grid.drawing.component == "actor"
+        assert seat.grid.drawing.line(0) != whole
+        await seat.press("c", "c", "c")
+        assert seat.grid.drawing.line(0) == whole
 
 
 async def test_names_and_numbers_stay_while_the_grid_scrolls(desk: Desk) -> None:

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     plan = open_plan(args.file, plan_options(args))[1]
     print_problems(plan.problems)
     try:
-        look = _look(args, plan)
+        look = _fitted(_look(args, plan), plan)
     except RankError as error:
         raise exits.Abort(exits.USAGE, f"--nodes: {error}", error.problem.hint) from None
     wanted = args.color == "always" or (args.color == "auto" and sys.stdout.isatty() and shows_color())
@@ -80,6 +80,24 @@ def _look(args: argparse.Namespace, plan: Plan) -> RenderOptions:
     if width is None and args.snapshot is None and args.format == "text" and sys.stdout.isatty():
         width = max(NARROWEST, shutil.get_terminal_size().columns)
     return RenderOptions(args.format, density_named(args.density) or "tile", width, nodes, args.ascii)
+
+
+def _fitted(look: RenderOptions, plan: Plan) -> RenderOptions:
+    """In the density asked for, or else in the most detailed one whose lines are not longer than the width.
+
+    The heat wall has no names, and is drawn only where it is asked for.
+    """
+    if look.width is None or look.format == "json" or look.density == "heat":
+        return look
+    fewer = [replace(look, density=density) for density in DENSITIES[DENSITIES.index(look.density) : -1]]
+    fitted = next((one for one in fewer if drawing_of(plan, one).width <= look.width), fewer[-1])
+    if fitted.density != look.density:
+        print(
+            f"note: {look.density} needs {drawing_of(plan, look).width} columns, not {look.width}; "
+            f"drawn as {fitted.density}",
+            file=sys.stderr,
+        )
+    return fitted
 
 
 def _snapshot(path: Path, drawn: str, update: bool) -> int:

@@ -602,7 +602,7 @@ class Bank:
     def _memory(self, line: LineBuilder, cell: Cell, base: Style) -> None:
         """`71.0 89%`."""
         percent = self._percent(cell)
-        alarming = cell.sign is not None and cell.sign.words in ("mem", "plan")
+        alarming = cell.sign is not None and cell.sign.words == "mem"
         if percent is None or cell.sample is None:
             return
         used = memory_figure(cell.sample.memory_used)
@@ -629,7 +629,7 @@ class Bank:
         if percent is None or cell.sample is None:
             return
         used = memory_figure(cell.sample.memory_used)
-        style = WARNING if cell.sign is not None and cell.sign.words in ("mem", "plan") else TEXT
+        style = WARNING if cell.sign is not None and cell.sign.words == "mem" else TEXT
         line.add(used, self._on(style._replace(bold=True), base))
         line.add(" GiB", self._on(MUTED, base))
         line.add(f"{percent:.0f}%".rjust(self.inner - len(used) - 4), self._on(style, base))

@@ -26,6 +26,7 @@ from placetui.grid.look.style import (
     plain,
 )
 from placetui.grid.overlay import Overlay
+from placetui.grid.pen import MOST_LETTERS
 from placetui.observe.model import DeviceSample, NodeSample
 from placetui.placement.plan import GPU, SHARE_UNITS
 
@@ -90,11 +91,10 @@ class Heat(DensityLayout):
 
         self._block = self.columns + max(1, request.spare)
         self._digits = len(str(max(nodes, default=0)))
-        extents = {self.census[node] for node in nodes}
-        self._letters = 1 if self.live else max((len(pen.letters(one.components)) for one in extents), default=1)
-        """Letters beside a line: a plan has room for those of all components, and nothing else says who is there."""
+        self._letters = 1 if self.live else max(1, min(MOST_LETTERS, self.census.most_components))
+        """Letters beside a line: of a plan nothing else says who is there."""
 
-        self.gutter = self._digits + 3 + self._letters
+        self.gutter = self._digits + 2 + self._letters + bool(pen.plan.unfixed_nodes)
         fits = max(1, ((width or NATURAL_WIDTH) - self.gutter + 1) // self._block)
         across = min(fits, max(1, len(nodes)))
         # Round numbers of nodes in a line are easier to count.

@@ -31,7 +31,7 @@ MOST = 15
 LANE = 30
 """Columns for robots and processes on nodes, where there are any."""
 
-NARROW_LANE = 20
+NARROW_LANE, LEAST_LANE = 20, 10
 ROOMY = 100
 """From this width on there is room for groups and a wide lane."""
 
@@ -73,6 +73,11 @@ class Letters(DensityLayout):
                 names = max(4, min(names, width - self._lane_width - across * (LEAST + 1)))
                 groups = 0
             self.cell = max(LEAST, min(wanted, fits))
+            # A lane gives way before lines get longer than they may be.
+            over = names + 1 + across * (self.cell + 1) + lane - width + (groups + 2 if groups else 0)
+            if lane and over > 0:
+                self._lane_width = max(LEAST_LANE, self._lane_width - over)
+                lane = self._lane_width + 1
         self._name = names
         self.gutter = names + 2 + (groups + 2 if groups else 0)
         self.pitch = self.cell + 1

@@ -194,6 +194,11 @@ class Census:
         return self._extents[node]
 
     @cached_property
+    def most_components(self) -> int:
+        """The most components with processes on the GPUs of one node."""
+        return max((len(extent.components) for extent in set(self._extents)), default=0)
+
+    @cached_property
     def same_ranks(self) -> bool:
         """Whether all ranks on a GPU have the same number."""
         found: dict[tuple[int, int], int] = {}
