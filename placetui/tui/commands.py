@@ -12,6 +12,9 @@ from textual.system_commands import SystemCommandsProvider
 GAP = 3
 """Columns between a command and what it does."""
 
+ROOM_FOR_BOTH = 60
+"""Columns of a terminal from which there is room for what a command does."""
+
 
 class CommandProvider(SystemCommandsProvider):
     """Name, key and what a command does beside each other; a search finds words of both."""
@@ -24,8 +27,9 @@ class CommandProvider(SystemCommandsProvider):
             yield one.title + " " * (width - cell_len(one.title)), one.help, one.callback
 
     async def discover(self) -> Hits:
+        roomy = self.app.size.width >= ROOM_FOR_BOTH
         for name, does, run in self._commands():
-            yield DiscoveryHit(Content.assemble((name, "bold"), (does, "$grid-muted")), run, name)
+            yield DiscoveryHit(Content.assemble((name, "bold"), (does * roomy, "$grid-muted")), run, name)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)

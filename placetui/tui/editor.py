@@ -118,7 +118,7 @@ class Editor:
         found = diff_plans(before.plan, session.plan)
         if not found:
             return Review(text, [], "no rank moves")
-        return Review(text, list(difference_lines(found)), "Ranks that move")
+        return Review(text, list(difference_lines(found)), "Changes")
 
     def save(self, session: Session, *, overwrite: Conflict | None = None) -> Saved | Conflict | NotSaved:
         expected = self.stamp if overwrite is None else overwrite.stamp

@@ -656,11 +656,11 @@ class MainScreen(Screen[None]):
             self.set_class(for_problem, "-problem")
 
     def details(self) -> None:
-        from placetui.tui.dialogs.details import DetailsScreen
+        from placetui.tui.dialogs.details import FRAME, DetailsScreen
 
         if self.palette is None:
             return
-        width = max(30, min(150, self.size.width * 9 // 10 - 8))
+        width = max(30, min(150, self.size.width - FRAME))
         place, seen = self.selection.place or self.grid.cursor, self.picture.observation
         # A job that placetui did not launch has its own variables.
         ours = seen is None or not any(job.name == seen.job for job in seen.jobs)

@@ -190,7 +190,7 @@ async def test_action_details(desk: Desk) -> None:
         await seat.press("down", "d")
         assert seat.shows(DetailsScreen)
         await seat.sees("node1")
-        await seat.sees("Environment", "A8  actor 8")
+        await seat.sees("Environment", "A actor 8")
         await seat.sees("RANK  ")
         await seat.press("escape")
         assert seat.app.screen is seat.main
@@ -519,7 +519,7 @@ async def test_action_interrupt(desk: Desk) -> None:
 async def test_the_palette_offers_the_actions_of_the_view_with_their_keys(desk: Desk) -> None:
     async with desk.open("collocated") as seat:
         offered = {command.title for command in seat.app.get_system_commands(seat.app.screen)}
-        assert offered >= {"Theme", "Zoom in (+ =)", "What if (w)", "Launch (L)"}
+        assert offered >= {"Themes", "Zoom in (+ =)", "What if (w)", "Launch (L)"}
         assert "Reverse (S)" not in offered
         await seat.press("3")
         offered = {command.title for command in seat.app.get_system_commands(seat.app.screen)}

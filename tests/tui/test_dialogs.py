@@ -106,6 +106,25 @@ def test_every_dialog_is_one() -> None:
     assert [one for one in found if not issubclass(one, Dialog)] == []
 
 
+@pytest.mark.parametrize(("size", "whole"), [((80, 24), False), ((200, 60), True), ((300, 60), True)])
+async def test_the_list_of_files_is_as_wide_as_what_it_says(desk: Desk, size: tuple[int, int], whole: bool) -> None:
+    about = "Two sentences about what the file shows " * 3
+    choices = [
+        Choice("plan.yaml", about.strip(), framework="RLinf"),
+        Choice("x", "start here", "new", label="new file"),
+    ]
+    async with desk.open("collocated", size, choices=choices) as seat:
+        await seat.press("o")
+        await seat.sees("Type to filter, or type a path and press enter.", "Without a file", "Samples 1", "new file")
+        region = seat.app.screen.query_one(".dialog").region
+        row = next(line for line in seat.lines if "plan.yaml" in line)
+        assert (about.strip() in row) == whole
+        assert region.width == (80 if not whole else len(about.strip()) + row.index("Two") - region.x + 4)
+        await seat.write("plan")
+        await seat.misses("new file")
+        assert seat.app.screen.query_one(".dialog").region.width == region.width
+
+
 async def test_a_click_on_a_key_of_a_dialog_presses_it(desk: Desk) -> None:
     async with desk.open("collocated") as seat:
         await seat.press("question_mark")

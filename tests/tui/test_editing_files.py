@@ -85,7 +85,7 @@ async def test_a_collocated_file_is_made_disaggregated(desk: Desk, capsys: pytes
             await seat.press(key)
             await edits(seat, 2 + number)
         await seat.press("ctrl+s")
-        await shows(seat, SaveScreen, "Save plan.yaml", "-    actor: all", "+    actor: 0-7", "Ranks that move")
+        await shows(seat, SaveScreen, "Save plan.yaml", "-    actor: all", "+    actor: 0-7", "Changes")
         assert path.read_bytes() == before, "nothing is written before it was seen"
         await seat.press("enter")
         await seat.until(lambda: not seat.editor.dirty)
@@ -320,7 +320,9 @@ async def test_leaving_with_unsaved_changes_asks(desk: Desk, key: str) -> None:
     async with desk.open(path, write=True) as seat:
         await grow(seat)
         await seat.press("q")
-        await shows(seat, ChooseScreen, "Unsaved changes", "save", "quit without saving", "discard my changes")
+        await shows(
+            seat, ChooseScreen, "Unsaved changes", "save", "leave without saving", "leave and discard the changes"
+        )
         await seat.press("escape")
         await seat.misses("Unsaved changes")
         await seat.press("q")

@@ -138,7 +138,7 @@ async def test_saving_in_the_middle_of_a_rule_saves_the_rule(desk: Desk) -> None
 async def test_the_grid_and_the_panels_show_who_moves(desk: Desk) -> None:
     plan = PLAN.replace("8}}", "8}, shares: {actor: 0.6, rollout: 0.5}}")
     async with desk.open(desk.write(plan)) as seat:
-        await seat.sees("plan, no cluster", "Fits", "4.4/16", "8 GPUs free", "no GPU over 1.00")
+        await seat.sees("plan, no cluster", "Fits", "4.4/16", "8 GPUs free", "no GPU over 1.0")
         await seat.misses("Events ─")
         await seat.press("e", "tab")
         await seat.sees("Rule  rollout  line 5", "no rank moves")
@@ -146,7 +146,7 @@ async def test_the_grid_and_the_panels_show_who_moves(desk: Desk) -> None:
         await seat.sees("preview of rollout: 3-6", "4 move", "4 stay", "8 ranks", "1 error")
         await seat.sees("3 ✗ 1.10", "R0    ←8", "R0    →3", "← comes from", "→ goes to")
         await seat.sees(
-            "Changes 4", "1/gpu0 → 0/gpu3", "4 ranks stay", "was 8-11", "1 GPU over 1.00", "^^^ oversubscribed"
+            "Changes 4", "1/gpu0 → 0/gpu3", "4 ranks stay", "was 8-11", "1 GPU over 1.0", "^^^ oversubscribed"
         )
         await seat.press("x")
         await seat.sees("✗ rank_format", "1 error")
@@ -232,6 +232,39 @@ async def test_action_edit_yaml(desk: Desk) -> None:
         await seat.press("2")
         await seat.sees("0-7 # trains")
         assert seat.yaml.read_only, "looking is not editing"
+
+
+async def test_grid_and_text_have_borders_of_their_own_and_tiles_where_they_fit(desk: Desk) -> None:
+    async with desk.open("hybrid") as seat:
+        await seat.press("E")
+        await seat.until(lambda: seat.yaml.has_focus)
+        await seat.sees("─ Grid  plan", "─ File  hybrid.yaml  edit")
+        await seat.until(lambda: seat.grid.drawing is not None and seat.grid.drawing.density in ("tile", "small"))
+        assert seat.grid.region.right == seat.yaml.region.x, "they touch"
+        await seat.pilot.click(seat.grid, offset=(20, 4))
+        await seat.until(lambda: seat.cursor[2] == 2, "what is under the mouse")
+        await seat.press("escape")
+        await seat.misses("─ File")
+
+
+async def test_below_the_file_stands_where_all_ranks_go(desk: Desk) -> None:
+    """The components themselves are listed at the right."""
+    async with desk.open("disaggregated") as seat:
+        await seat.press("2")
+        await seat.sees("Components 4  nodes and devices", "R node1       GPU 0-3           rank 1")
+        assert sum("inference" in line for line in seat.lines[-12:]) == 0
+
+
+async def test_the_file_opens_at_the_problem_with_the_others_below(desk: Desk) -> None:
+    async with desk.open("broken-out-of-range") as seat:
+        await seat.press("2")
+        await seat.until(lambda: seat.yaml.cursor_location[0] == 11, "line 12")
+        await seat.sees("Problem 1 of 4")
+        below = "\n".join(seat.lines[20:])
+        for words in ("Problem 1 of 4", "device 8 of 0-8 does not exist", "2  15:18", "4  17:13"):
+            assert words in below
+        await seat.press("1", "exclamation_mark", "exclamation_mark", "2")
+        await seat.until(lambda: seat.yaml.cursor_location[0] == 15, "the problem that is selected")
 
 
 async def test_in_a_narrow_terminal_there_is_the_text_alone(desk: Desk) -> None:

@@ -200,7 +200,7 @@ def test_what_a_save_would_change(plan: Path) -> None:
     review = editor.review(session)
     assert "-    actor: 0-7" in review.text
     assert "+    actor: 0-3" in review.text
-    assert review.heading == "Ranks that move"
+    assert review.heading == "Changes"
     assert any("actor" in line for line in review.moves)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from placetui.tui.actions import ACTIONS, by_group, key_names
-from placetui.tui.dialogs.help import COLUMN, help_table
+from placetui.tui.dialogs.help import help_table
 
 if TYPE_CHECKING:
     from tests.tui.conftest import Snapshots
@@ -50,8 +50,16 @@ def test_the_documentation_has_every_key(snapshots: Snapshots) -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == keys_table()
 
 
+def test_each_column_of_the_help_is_as_wide_as_its_own_keys() -> None:
+    text = Console(width=187, record=True, file=io.StringIO())
+    text.print(help_table({}, False, columns=4))
+    shown = text.export_text()
+    assert " p    Pause or continue live values." in shown
+    assert " del backspace  Unassign a component there." in shown
+
+
 def test_the_help_has_a_line_for_each_key_where_two_columns_fit() -> None:
-    text = Console(width=2 * COLUMN, record=True, file=io.StringIO())
+    text = Console(width=112, record=True, file=io.StringIO())
     text.print(help_table({}, False, columns=2))
     lines = text.export_text().splitlines()
     for action in ACTIONS:

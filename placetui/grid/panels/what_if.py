@@ -273,7 +273,7 @@ def advice_lines(pen: Pen, advice: Sequence[Advice], width: int, room: int) -> l
     }
     lines: list[Line] = []
     for one in advice:
-        first, *rest = wrapped(pen, one.text, width, MUTED if one.kind == "hint" else BODY, most=6)
+        first, *rest = wrapped(pen, one.text, width, MUTED if one.kind == "hint" else BODY, most=max(1, room))
         if lines and len(lines) + 1 + len(rest) > room:
             break
         lines += [_signed(signs[one.kind], first), *rest]

@@ -12,6 +12,9 @@ from textual.widgets import Static
 
 from placetui.tui.dialogs.dialog import Dialog
 
+FRAME = 6
+"""Columns of the dialog beside lines that have their width: border, padding and scroll bar."""
+
 
 class DetailsScreen(Dialog[None]):
     """Fields, environment and reasons of the processes on a device."""

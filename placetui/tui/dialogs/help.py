@@ -28,8 +28,8 @@ EVERYWHERE = (
 )
 """What is no action of ours, or done with the mouse."""
 
-COLUMN = 54
-"""Columns of text that one column of keys takes."""
+COLUMN = 45
+"""Columns of text that one column of keys takes at least: with less, too many sentences need a second line."""
 
 MOST_COLUMNS = 4
 GAP = 2
@@ -80,7 +80,7 @@ class HelpScreen(Dialog[None]):
 def help_table(rebound: Mapping[str, str], ascii: bool, words: str = "", columns: int = 1) -> Table:
     """Keys and sentences, by group, as far as they contain some words; columns are about equally high."""
     groups: list[Group] = [
-        (group, [("  ".join(key_names(action, rebound, ascii)), action.help, action.label) for action in actions])
+        (group, [(" ".join(key_names(action, rebound, ascii)), action.help, action.label) for action in actions])
         for group, actions in by_group().items()
     ]
     groups.append(("Everywhere", [(key, sentence, "") for key, sentence in EVERYWHERE]))
@@ -92,12 +92,16 @@ def help_table(rebound: Mapping[str, str], ascii: bool, words: str = "", columns
     if not found:
         table.add_row(Text("no key matches", "dim"))
         return table
-    keys = max(cell_len(key) for _, rows in groups for key, *_ in rows)
     filled = _balanced(found, columns)
-    for _ in range(columns):
-        table.add_column(ratio=1)
-    table.add_row(*(_column(one, keys) for one in filled))
+    for one in filled:
+        table.add_column(ratio=_widest(one, 0) + _widest(one, 1))
+    table.add_row(*map(_column, filled))
     return table
+
+
+def _widest(groups: Sequence[Group], part: int) -> int:
+    """Columns of the longest key, or of the longest sentence."""
+    return max(cell_len(row[part]) for _, rows in groups for row in rows)
 
 
 def _balanced(groups: Sequence[Group], columns: int) -> list[list[Group]]:
@@ -117,8 +121,9 @@ def _balanced(groups: Sequence[Group], columns: int) -> list[list[Group]]:
     return [list(groups)]
 
 
-def _column(groups: Sequence[Group], keys: int) -> Table:
+def _column(groups: Sequence[Group]) -> Table:
     """Groups below each other, with their sentences at one place; a long one stays in its column."""
+    keys = max(_widest(groups, 0), max(cell_len(group) for group, _ in groups) - 1)
     column = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     column.add_column(no_wrap=True, min_width=keys + 1)
     column.add_column()

@@ -47,7 +47,7 @@ class LaunchScreen(Dialog[str | None]):
     """One launch, which continues without the screen: `yes` and `no` are answers to it, `back` leaves it as it is."""
 
     CHIP = "LAUNCH"
-    KEYS = (("enter", "choose"), ("page up/down", "scroll"))
+    KEYS = (("enter", "choose"), ("pgup pgdn", "scroll"))
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "leave", "back"),
@@ -190,7 +190,7 @@ class _Words:
             yield Text("Other jobs have planned GPUs. These ranks would run elsewhere:")
             yield from self._table(("rank", "node", "planned", "would get"), self._moves())
         elif launch.question == "used":
-            yield Text("Others use planned GPUs without a reservation in Ray:")
+            yield Text("Other processes use planned GPUs without a Ray reservation:")
             rows = ((f"GPU {one['gpu_id']}", str(one["node"]), listing(one["used_by"], 3)) for one in launch.used)
             yield from self._table(("device", "node", "used by"), rows)
         elif launch.expected and not launch.confirmed:
@@ -202,7 +202,7 @@ class _Words:
         if found["fits"]:
             yield self._hanging(Run(f"{glyphs.done} preflight  ", OK), "Ray can place what the framework requests")
         else:
-            yield self._hanging(Run(f"{glyphs.states['dead']} preflight  ", ERROR), "it does not fit")
+            yield self._hanging(Run(f"{glyphs.states['dead']} preflight  ", ERROR), "the job cannot be scheduled")
         errors = [one for one in found["problems"] if one["severity"] == "error"]
         for one in [*errors, *found["notes"]][:MOST_NOTES]:
             words = f"{one['message']} ({one['hint']})" if one["hint"] else one["message"]

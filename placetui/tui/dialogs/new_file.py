@@ -31,7 +31,7 @@ from placetui.tui.dialogs.dialog import Dialog
 from placetui.tui.session import Session
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.choices import Choices
-from placetui.tui.widgets.field import TextField
+from placetui.tui.widgets.field import Fields, TextField
 from placetui.tui.widgets.panel import Panel, title_of
 from placetui.tui.widgets.pool_border import PoolBorder
 from placetui.tui.widgets.status_bar import StatusBar, TopLine
@@ -59,7 +59,7 @@ class NewFileScreen(Dialog[NewFile | None]):
     """Framework, layout and sizes; the grid that they give is shown below."""
 
     CHIP = "NEW"
-    KEYS = (("enter", "create"), ("← →", "choose"), ("tab", "next row"), ("[ ]", "border"), ("escape", "cancel"))
+    KEYS = (("enter", "open draft"), ("← →", "choose"), ("tab", "next row"), ("[ ]", "border"), ("escape", "cancel"))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left_square_bracket", "border(-1)", "border", priority=True),
         Binding("right_square_bracket", "border(1)", "border", priority=True),
@@ -79,13 +79,13 @@ class NewFileScreen(Dialog[NewFile | None]):
                     self._frameworks = [one for one in frameworks() if one.template]
                     yield Choices("framework", [one.title for one in self._frameworks], id="framework")
                     yield Choices("layout", LAYOUTS, id="layout")
-                    with Horizontal(classes="fields"):
+                    with Fields():
                         yield from self._number("nodes", "nodes", "1")
                         yield from self._number("gpus", "GPUs per node", "8")
-                    with Horizontal(classes="fields"):
+                    with Fields():
                         yield from self._number("training", "train GPUs", "")
                         yield from self._number("engine", "GPUs per engine", "1")
-                    with Horizontal(classes="fields"):
+                    with Fields():
                         yield Label("file")
                         yield TextField(self._file, id="file", classes="-wide-field", compact=True)
                 yield PoolBorder(id="split")

@@ -21,18 +21,27 @@ from placetui.tui.dialogs.dialog import Dialog
 from placetui.tui.options import Choice, ChoiceKind
 from placetui.tui.widgets.field import TextField
 
-ABOUT = "Type to filter, or a path and enter."
+ABOUT = "Type to filter, or type a path and press enter."
 SECTIONS: dict[ChoiceKind, str] = {
     "recent": "Recent",
     "cluster": "Clusters",
-    "new": "Start",
-    "demo": "Start",
+    "new": "Without a file",
+    "demo": "Without a file",
     "sample": "Samples",
 }
 """Headings, in their order."""
 
-WIDEST = 144
-"""Columns of the dialog, as its style has it."""
+NARROW = 100
+"""Columns of a terminal of which the dialog leaves none."""
+
+FRAME = 7
+"""Columns of the dialog beside its list: border, padding and scroll bar."""
+
+LEAST = 64
+"""Columns of the dialog, however short the descriptions are."""
+
+GAP = 3
+"""Columns between a name and its description."""
 
 ROOMY = 30
 """Lines of the terminal from which sections stand apart."""
@@ -48,7 +57,7 @@ class PickerScreen(Dialog[str | None]):
     """A list of files; typing filters it, and a path can be typed too."""
 
     CHIP = "OPEN"
-    KEYS = (("enter", "open"), ("↑ ↓", "choose"), ("page up/down", "scroll"), ("escape", "cancel"))
+    KEYS = (("enter", "open"), ("↑ ↓", "choose"), ("pgup pgdn", "scroll"), ("escape", "cancel"))
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move('cursor_up')", "up", show=False),
@@ -139,34 +148,50 @@ class PickerScreen(Dialog[str | None]):
         colors = self.app.theme_variables
         muted, faint = colors["grid-muted"], colors["grid-faint"]
         named = {choice: clean(choice.name, self._ascii) for choice in shown}
-        column = max(map(cell_len, named.values()), default=0)
-        chips = max((cell_len(choice.framework) for choice in shown), default=0)
-        chips = chips + 4 if chips and self.size.width >= ROOM_FOR_FRAMEWORK else 0
-        wide = self.size.width if self.has_class("-narrow") else self.size.width * 9 // 10
-        room = min(wide, WIDEST) - 9 - chips - column - 3
+        chips, column, room = self._columns()
         heading = ""
         for choice in shown:
             if SECTIONS[choice.kind] != heading:
                 heading = SECTIONS[choice.kind]
-                number = sum(SECTIONS[one.kind] == heading for one in shown)
                 space = "\n" if self.size.height >= ROOMY and choice is not shown[0] else ""
-                text = Text.assemble((f"{space}{heading}", f"bold {muted}"), (f" {number}", faint))
+                text = Text(f"{space}{heading}", f"bold {muted}")
+                if choice.kind not in ("new", "demo"):
+                    text.append(f" {sum(SECTIONS[one.kind] == heading for one in shown)}", faint)
                 yield None, Option(text, disabled=True)
             text = Text("  ", no_wrap=True)
             if chips and choice.framework:
                 text.append(f" {choice.framework:<{chips - 4}} ", f"{colors['grid-body']} on {colors['grid-raised']}")
             text.append(" " * (2 + chips - text.cell_len))
-            text.append(named[choice] + " " * (column + 3 - cell_len(named[choice])), "bold")
+            text.append(named[choice] + " " * (column + GAP - cell_len(named[choice])), "bold")
             text.append(self._description(choice, room), muted)
             yield choice, Option(text)
 
-    def _description(self, choice: Choice, room: int) -> str:
-        """Where a recent file is, and what a file shows, up to where a sentence can end."""
+    def _columns(self) -> tuple[int, int, int]:
+        """Columns of the frameworks, the names and the descriptions, of all choices: typing moves nothing.
+
+        The dialog is as wide as the longest description makes it.
+        """
+        chips = max((cell_len(choice.framework) for choice in self._choices), default=0)
+        chips = chips + 4 if chips and self.size.width >= ROOM_FOR_FRAMEWORK else 0
+        column = max((cell_len(clean(choice.name, self._ascii)) for choice in self._choices), default=0)
+        wanted = max((cell_len(self._about(choice)) for choice in self._choices), default=0)
+        taken = FRAME + 2 + chips + column + GAP
+        for one in self.query(".dialog, #banner"):
+            one.styles.max_width = max(LEAST, taken + wanted)
+        return chips, column, (self.size.width if self.size.width < NARROW else self.size.width * 9 // 10) - taken
+
+    def _about(self, choice: Choice) -> str:
+        """Where a recent file is, and what a file shows."""
         about = clean(choice.about, self._ascii).replace("`", "")
         if choice.kind == "recent":
             home, folder = os.path.expanduser("~"), os.path.dirname(choice.path)
             folder = "~" + folder.removeprefix(home) if folder == home or folder.startswith(f"{home}/") else folder
             about = "  ".join(filter(None, (clean(folder, self._ascii), about)))
+        return about
+
+    def _description(self, choice: Choice, room: int) -> str:
+        """As much of it as there is room for, up to where a sentence can end."""
+        about = self._about(choice)
         if cell_len(about) <= room:
             return about
         ends = (about.rfind(end, 0, max(0, room)) for end in ENDS)

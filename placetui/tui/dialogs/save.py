@@ -41,7 +41,7 @@ class SaveScreen(Dialog[bool]):
             colors = self.app.theme_variables
             lines = self._review.text[2:]  # without the names of both files, which are the same
             yield Static(difference_text(lines, self._ascii, colors["grid-ok"], colors["grid-error"]), markup=False)
-            yield Label(self._review.heading, classes="heading", markup=False)
+            yield Label(f"\n{self._review.heading}", classes="heading", markup=False)
             if self._review.moves:
                 yield Static(clean_lines(self._review.moves, self._ascii), markup=False)
 
@@ -52,13 +52,10 @@ class SaveScreen(Dialog[bool]):
 def difference_text(lines: list[str], ascii: bool, new: str, old: str) -> Text:
     """A unified difference; what is new and what was old in these colours."""
     styles = {"+": Style(color=new), "-": Style(color=old), "@": Style(dim=True)}
-    text = Text()
-    for line in lines[:MOST_LINES]:
-        style = styles.get(line[:1], Style())
-        text.append(f"{clean(line.rstrip(), ascii)}\n", style)
+    shown = [Text(clean(line.rstrip(), ascii), styles.get(line[:1], Style())) for line in lines[:MOST_LINES]]
     if len(lines) > MOST_LINES:
-        text.append(f"and {len(lines) - MOST_LINES} more lines\n", Style(dim=True))
-    return text
+        shown.append(Text(f"and {len(lines) - MOST_LINES} more lines", Style(dim=True)))
+    return Text("\n").join(shown)
 
 
 def clean_lines(lines: list[str], ascii: bool) -> str:

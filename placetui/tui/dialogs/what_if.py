@@ -40,7 +40,7 @@ from placetui.tui.session import Session, what_if_applied
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.choices import Choices
 from placetui.tui.widgets.content import content_of
-from placetui.tui.widgets.field import TextField
+from placetui.tui.widgets.field import Fields, TextField
 from placetui.tui.widgets.panel import Panel, title_of
 from placetui.tui.widgets.pool_border import PoolBorder
 from placetui.tui.widgets.status_bar import StatusBar, TopLine
@@ -188,7 +188,7 @@ class WhatIfScreen(Dialog[WhatIf | None]):
                     yield Choices("layout", (AS_WRITTEN, *layouts), layout, id="layout")
                     mode = self._modes.index(now.mode) if now.mode in self._modes else 0
                     yield Choices("mode", self._modes, mode, id="mode")
-                    with Horizontal(classes="fields"):
+                    with Fields():
                         yield Label("nodes")
                         yield TextField(str(now.nodes), type="integer", id="nodes", compact=True)
                         yield Label("GPUs per node")

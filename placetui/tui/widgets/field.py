@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from textual.containers import Horizontal
 from textual.reactive import reactive
 from textual.widgets import Input
+
+ROOM_BESIDE = 56
+"""Columns from which two fields with their labels stand beside each other."""
+
+
+class Fields(Horizontal):
+    """Fields with their labels, beside each other where there is room."""
+
+    def on_resize(self) -> None:
+        self.set_class(self.size.width < ROOM_BESIDE, "-stacked")
 
 
 class TextField(Input):
