@@ -36,7 +36,6 @@ DriftKind: TypeAlias = Literal[
 _TITLES: dict[DriftKind, str] = {
     "stranger_in_group": "unknown in group",
     "memory_above": "too much memory",
-    "stale": "not reporting",
 }
 """Of kinds whose names say too little by themselves."""
 
@@ -178,8 +177,8 @@ def _node_drift(
     if sample.stale or (planned and not sample.devices and sample.error):
         if used:
             why = f": {sample.error}" if sample.error else ""
-            age = f" for {sample.age:.0f} s" if sample.age else ""
-            yield Drift("stale", f"{name} has not reported{age}{why}", node=rank)
+            age = f", read {sample.age:.0f} s ago" if sample.age else ""
+            yield Drift("stale", f"{name} is stale{age}{why}", node=rank)
         return
     if sample.state == "draining" and used and attributed:
         why = f": {sample.reason}" if sample.reason else ""
@@ -197,7 +196,7 @@ def _node_drift(
         if device.stale:
             if expected:
                 why = f": {device.error}" if device.error else ""
-                message = f"{where} has not been read for {device.age:.0f} s{why}"
+                message = f"{where} is stale, read {device.age:.0f} s ago{why}"
                 yield Drift("stale", message, node=rank, device=device.index)
         elif attributed and (device.processes or device.claims):
             yield from _device_drift(plan, rank, device, where, expected, job)

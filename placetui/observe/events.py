@@ -77,6 +77,11 @@ class Event:
     def is_problem(self) -> bool:
         return self.kind in PROBLEMS
 
+    @property
+    def is_over(self) -> bool:
+        """Whether a difference or an alert has ended."""
+        return self.kind in ("drift_over", "alert_over")
+
 
 class EventLog:
     """The events of one stream of observations; the oldest are dropped beyond `limit`."""

@@ -17,7 +17,7 @@ from placetui.grid.tables.rows import ORDERS, Row, Sorting, TableName
 from placetui.grid.tables.table import COLUMNS, LEAST_SLOT, TablePen, group_lines, row_lines
 from placetui.observe.alerts import Alert
 from placetui.observe.drift import Drift
-from placetui.observe.events import Event
+from placetui.observe.events import Event, EventKind
 from placetui.observe.model import (
     BundleState,
     Claim,
@@ -111,6 +111,62 @@ def test_an_event_stands_in_columns_and_is_tinted_while_it_holds() -> None:
     assert {run.style.ground for run in event_entries(Pen(PLAN), [died], alive, 80)[0].lines[0]} == {None}
     row = plain(TablePen("events", Pen(PLAN), 200).line(died, dead))
     assert row.split()[1:] == "✗ A actor 2 gpu-0/gpu2 died: killed by signal 9 rank died".split()
+
+
+def test_an_event_of_a_device_or_a_node_says_where_and_is_of_nobody() -> None:
+    over = Event(1000.0, "alert_over", 0, 3, message="gpu-0/gpu3: 99% of the memory is in use", what="high memory")
+    stale = Event(1000.0, "node_stale", 0, message="gpu-0 is stale: the node does not answer")
+    lines = [plain(entry.lines[0]) for entry in event_entries(Pen(PLAN), [over, stale], None, 80)]
+    assert lines[0].split()[1:] == "· gpu-0/gpu3 no longer: high memory".split()
+    assert lines[1].split()[1:] == "? gpu-0 is stale: the node does not answer".split()
+    assert lines[0].index("gpu-0") == lines[1].index("gpu-0")
+
+
+@pytest.mark.parametrize(
+    ("kind", "what", "said"),
+    [
+        ("drift", "foreign process", "foreign on 0/gpu3"),
+        ("alert", "high memory", "full on 0/gpu3"),
+        ("alert_over", "high memory", "not full 0/gpu3"),
+        ("alert", "high temperature", "hot on 0/gpu3"),
+    ],
+)
+def test_a_short_line_of_an_event_says_where(kind: EventKind, what: str, said: str) -> None:
+    event = Event(1000.0, kind, 0, 3, message="something that nobody has room for", what=what)
+    (entry,) = event_entries(Pen(PLAN), [event], None, 25)
+    assert plain(entry.lines[0])[8:].rstrip() == said
+
+
+def test_what_is_stale_is_called_so_with_its_sign() -> None:
+    stale = Drift("stale", "gpu-0 is stale, read 36 s ago: the node does not answer", node=0)
+    row = plain(TablePen("drift", Pen(PLAN), 120).line(stale))
+    assert " ".join(row.split()) == "? stale gpu-0 read 36 s ago: the node does not answer"
+
+
+def test_a_rank_on_a_stale_node_is_not_called_alive() -> None:
+    state = RankState("actor", 3, "alive", None, 0, 7, 0)
+    rank = RankRow("actor", 3, "job", state, 0.25, Held(1 << 30, ((0, 1),), None), None)
+    seen = Observation(0.0, "ray", (NodeSample(0, "gpu-0", age=36.0, stale=True),), {"actor": (state,)})
+    row = plain(TablePen("ranks", Pen(PLAN), 160).line(rank, seen))
+    assert "? stale" in row
+    assert "alive" not in row
+
+
+@pytest.mark.parametrize(
+    ("bundles", "said"),
+    [
+        ([BundleState(0, 1.0, 1.0)] * 8, "bundles 0-7 on gpu-0: 1 GPU, 1 CPU each"),
+        ([BundleState(0, 8.0, 8.0)], "bundle 0 on gpu-0: 8 GPUs, 8 CPUs"),
+        (
+            [BundleState(number // 8, 1.0, 0.5) for number in range(8192)],
+            "bundles 0-8191 on 1,024 nodes: 1 GPU, 0.5 CPU each",
+        ),
+        ([BundleState(None, 1.0, 0.0)], "bundle 0 without a node: 1 GPU, 0 CPUs"),
+    ],
+)
+def test_bundles_that_are_alike_are_told_together(bundles: list[BundleState], said: str) -> None:
+    (line,) = row_lines(Flow(Pen(PLAN), 100), GroupState("ab", "mine", bundles=tuple(bundles)))
+    assert plain(line) == f"mine   {said}"
 
 
 def test_where_there_is_little_room_whole_columns_go_the_least_important_first() -> None:

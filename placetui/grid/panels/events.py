@@ -30,6 +30,15 @@ _SIGNS: dict[str, tuple[str, Style]] = {
 }
 
 
+_SHORT = {
+    "foreign process": "foreign",
+    "unknown in group": "unknown",
+    "high memory": "full",
+    "high temperature": "hot",
+}
+"""Titles in a word, for lines that also say where."""
+
+
 class EventParts(NamedTuple):
     """An event in pieces that stand in columns."""
 
@@ -49,7 +58,7 @@ def event_parts(pen: Pen, event: Event, seen: Observation | None) -> EventParts:
     sign, style = _sign(pen, event)
     device = None if event.device is None else f"gpu{event.device}"
     place = "" if event.node is None else pen.clean(pen.node_name(event.node))
-    subject, what = place, event.message
+    subject, what = "", event.message
     if event.component is not None and event.rank is not None:
         subject = f"{event.component} {event.rank}"
         device = device or _planned_device(pen, event)
@@ -57,9 +66,9 @@ def event_parts(pen: Pen, event: Event, seen: Observation | None) -> EventParts:
         subject = event.component
     elif event.kind.startswith("job"):
         subject, _, what = what.replace(" started", ": started").replace(" ended", ": ended").partition(": ")
-    elif device is not None:
-        subject = device
     where = f"{place}/{device}" if place and device else place
+    if event.is_over and event.what:
+        what = f"no longer: {event.what}"  # the figures that it had are old
     for name in (f"{event.component}:{event.rank}", subject, where):
         if name and what.startswith(name):
             what = what.removeprefix(name).lstrip(": ")
@@ -72,7 +81,7 @@ def event_parts(pen: Pen, event: Event, seen: Observation | None) -> EventParts:
         Run(strftime("%H:%M:%S", localtime(event.time)), FAINT),
         Run(sign, style),
         (*letter, Run(pen.clean(subject), TEXT if loud else MUTED)),
-        "" if where == subject else where,
+        where,
         pen.clean(what),
         TEXT if loud else MUTED,
         _ground(event, style, seen),
@@ -132,7 +141,7 @@ def _brief_line(pen: Pen, event: Event, parts: EventParts, now: float, width: in
 
 
 def _brief(pen: Pen, event: Event, brief: str, room: int) -> str:
-    """The rank by its letter; what happened with its reason if there is room for it, else without; else the place."""
+    """The rank by its letter; what happened with its reason if there is room for it, else without, and where."""
     label = ""
     if event.component in pen.marks and event.rank is not None:
         label = pen.marks[event.component].label(event.rank)
@@ -141,11 +150,14 @@ def _brief(pen: Pen, event: Event, brief: str, room: int) -> str:
     brief = brief.replace(" is restarting", " restarts")
     head, _, rest = brief.partition(": ")
     shorter = [rest if event.kind.startswith("job") else head, head.partition(", ")[0]]
+    place = f"{event.node}/gpu{event.device}" if event.node is not None and event.device is not None else ""
     if event.what:
-        what = f"{event.what}{' over' if event.kind.endswith('_over') else ''}"
-        shorter = [f"{label} {what}".lstrip(), what]
-    if event.node is not None and event.device is not None:
-        shorter.append(f"{pen.clean(pen.node_name(event.node))}/gpu{event.device}")
+        what, short = event.what, _SHORT.get(event.what, event.what)
+        with_place = [f"{what} on {place}", f"{short} on {place}"]
+        if event.is_over:
+            what, with_place = f"{what} over", [f"{what} over on {place}", f"not {short} {place}"]
+        shorter = [*(with_place if place and not label else ()), f"{label} {what}".lstrip(), what]
+    shorter.append(place)
     return next((one for one in (brief, *shorter) if one and pen.measure(one) <= room), brief)
 
 

@@ -46,7 +46,7 @@ def _lines(pen: Pen, job: JobSummary, observation: Observation, totals: Totals |
     if followed and totals is not None:
         figures = [
             Run("  ", TEXT),
-            Run(f"{totals.ranks_alive}/{totals.ranks}", TEXT),
+            Run(f"{totals.ranks_alive:,}/{totals.ranks:,}", TEXT),
             Run(f" alive, {count(len(observation.nodes), 'node')}", MUTED),
         ]
         yield spread(pen, figures, [], width, ground)

@@ -111,9 +111,11 @@ def _in_lines(title: str, room: int) -> Iterator[str]:
 
 
 def notice_sign(pen: Pen, notice: Notice) -> str:
-    """Dead, not as planned, or above a threshold."""
+    """Dead, stale, not as planned, or above a threshold."""
     if not isinstance(notice, Drift):
         return pen.glyphs.above
+    if notice.kind == "stale":
+        return pen.glyphs.states["stale"]
     return pen.glyphs.states["dead"] if notice.kind in DEADLY else pen.glyphs.differs
 
 
@@ -127,4 +129,5 @@ def notice_words(pen: Pen, notice: Notice) -> tuple[str, str, str]:
     if notice.node is not None:
         place = pen.node_name(notice.node) + ("" if notice.device is None else f"/gpu{notice.device}")
     said = notice.message.removeprefix(title).removeprefix(place).lstrip(":, ")
+    said = said.removeprefix(f"is {title}").lstrip(":, ")
     return title, place, said.removesuffix(f" is on {place}").rstrip(",")

@@ -57,6 +57,9 @@ BUNDLE, MOST_ACROSS = 26, 8
 MOST_BUNDLES = 8
 """Kinds of bundles that are described."""
 
+LONGEST_RANGES = 32
+"""Characters of the numbers of bundles; where they are longer, the bundles are counted."""
+
 REST = 0
 """Width of a column that takes what is left."""
 
@@ -111,7 +114,7 @@ COLUMNS: dict[TableName, tuple[Column, ...]] = {
         Column("who", "placement group", 24),
         Column("state", "state", 14),
         Column("bundles", "bundles", 8, right=True),
-        Column("gpus", "gpus", 6, right=True, keep=7),
+        Column("gpus", "GPUs", 6, right=True, keep=7),
         Column("node", "on", 16, keep=8),
         Column("namespace", "namespace", 14, keep=6),
         Column("note", "why", REST),
@@ -260,7 +263,7 @@ class TablePen:
             "pid": self._text(str(row.pid or ""), MUTED),
             "who": self._name(component, rank, row.who, WARNING if row.kind in ("foreign", "gone") else TEXT),
             "kind": (Run(f"{signs.get(row.kind, '')}{row.kind}", KIND_STYLES.get(row.kind, MUTED)),),
-            "state": () if state is None else (pen.state_word(state),),
+            "state": () if state is None else (pen.state_word("stale" if row.stale and state != "dead" else state),),
             "share": self._text(None if share is None else share_figure(share), MUTED),
             "memory": self._memory(row.memory, row.device.memory_total, hue or MUTED),
             "up": self._up(since, seen),
@@ -275,8 +278,10 @@ class TablePen:
     def _rank(self, row: RankRow, seen: Observation | None) -> tuple[dict[str, Line], Ground | None]:
         pen, state = self.pen, row.state
         word = Run(f"{pen.glyphs.empty} {row.status}", FAINT)
+        node = None if seen is None or row.node is None else seen.node(row.node)
         if state is not None and row.launched:
-            word = pen.state_word(state.state)
+            stale = node is not None and node.stale and state.state != "dead"
+            word = pen.state_word("stale" if stale else state.state)
         elif row.held is None:
             word = Run(f"{pen.glyphs.states['pending']} {row.status}", MUTED)
         samples = [seen.device(*place) for place in row.places] if seen is not None else []
@@ -313,8 +318,8 @@ class TablePen:
         cells = {
             "who": self._text(row.name or row.id),
             "state": self._text(f"{sign} {row.state}", style),
-            "bundles": self._text(str(len(row.bundles))),
-            "gpus": self._text(f"{held_gpus(row):g}"),
+            "bundles": self._text(f"{len(row.bundles):,}"),
+            "gpus": self._text(f"{held_gpus(row):,g}"),
             "node": self._text(where, MUTED),
             "namespace": self._text(row.namespace, MUTED),
             "note": self._text(row.reason, BODY),
@@ -355,8 +360,8 @@ def group_lines(flow: Flow, group: GroupState, rows: int) -> list[Line]:
         nodes.setdefault(bundle.node, []).append(number)
     waiting = nodes.pop(None, [])
     placed = len(group.bundles) - len(waiting)
-    head = (*flow.text("Bundles", NAME), *flow.text(f"  {placed} of {len(group.bundles)} placed", MUTED))
-    lines = [flow.cut([(*head, *flow.text(f"  of {group.name or group.id}", MUTED))])]
+    head = (*flow.text("Bundles", NAME), *flow.text(f" of {group.name or group.id}", MUTED))
+    lines = [flow.cut([(*head, *flow.text(f"  {placed:,} of {len(group.bundles):,} placed", MUTED))])]
     if waiting:
         why = flow.text(f": {group.reason}" if group.reason else "", WARNING)
         sum_of = (Run("waiting ", WARNING), *_squares(flow, squares["pending"], len(waiting), WARNING))
@@ -411,13 +416,18 @@ def _sum(flow: Flow, bundles: Sequence[BundleState], numbers: Sequence[int]) -> 
 
 def _squares(flow: Flow, square: str, number: int, style: Style) -> Line:
     """A square for each, or how many where they are many."""
-    shown = square * number if number <= MOST_SQUARES else f"{square}{flow.pen.glyphs.times}{number}"
+    shown = square * number if number <= MOST_SQUARES else f"{square}{flow.pen.glyphs.times}{number:,}"
     return (Run(shown, style),)
 
 
 def _resources(bundles: Sequence[BundleState], numbers: Sequence[int]) -> str:
     gpus, cpus = (sum(getattr(bundles[number], what) for number in numbers) for what in ("gpus", "cpus"))
-    return f"{gpus:g} GPU, {cpus:g} CPU"
+    return f"{_amount(gpus, 'GPU')}, {_amount(cpus, 'CPU')}"
+
+
+def _amount(number: float, what: str) -> str:
+    """`1 GPU`, `0.5 GPU`, `8 GPUs`."""
+    return f"{number:,g} {what}{'s' if number > 1 or not number else ''}"
 
 
 def row_lines(flow: Flow, row: Row) -> list[Line]:
@@ -443,16 +453,21 @@ def row_lines(flow: Flow, row: Row) -> list[Line]:
 
 
 def _bundles(flow: Flow, group: GroupState) -> Iterator[Line]:
-    """`bundles 0-7 on gpu-3: 1 GPU, 1 CPU each`, for those that are alike."""
-    alike: dict[BundleState, list[int]] = {}
+    """`bundles 0-7 on gpu-3: 1 GPU, 1 CPU each`, for those that are alike, on however many nodes."""
+    alike: dict[tuple[float, float, bool], list[int]] = {}
     for number, bundle in enumerate(group.bundles):
-        alike.setdefault(bundle, []).append(number)
-    for bundle, numbers in list(alike.items())[:MOST_BUNDLES]:
-        where = "without a node" if bundle.node is None else f"on {flow.pen.node_name(bundle.node)}"
+        alike.setdefault((bundle.gpus, bundle.cpus, bundle.node is None), []).append(number)
+    for numbers in list(alike.values())[:MOST_BUNDLES]:
+        nodes = {group.bundles[number].node for number in numbers}
+        node = next(iter(nodes))
+        where = "without a node" if node is None else f"on {flow.pen.node_name(node)}"
+        where = f"on {count(len(nodes), 'node')}" if len(nodes) > 1 else where
         which = f"bundle {numbers[0]}" if len(numbers) == 1 else f"bundles {ranges(numbers)}"
-        yield flow.text(f"{which} {where}: {bundle.gpus:g} GPU, {bundle.cpus:g} CPU", MUTED)
+        which = which if len(which) <= LONGEST_RANGES else count(len(numbers), "bundle")
+        each = " each" if len(numbers) > 1 else ""
+        yield flow.text(f"{which} {where}: {_resources(group.bundles, numbers[:1])}{each}", MUTED)
     if len(alike) > MOST_BUNDLES:
-        yield flow.text(f"and on {len(alike) - MOST_BUNDLES} more", MUTED)
+        yield flow.text(f"and {len(alike) - MOST_BUNDLES} other kinds", MUTED)
 
 
 def _origin(claim: Claim) -> Iterator[str]:

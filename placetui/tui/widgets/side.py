@@ -208,8 +208,11 @@ class EventsPanel(SidePanel):
 
     def entries(self, picture: LivePicture, pen: Pen, width: int) -> list[Entry]:
         seen = picture.observation
-        name_border(self, title_of("Events"), f"7 all {len(picture.events)}" if picture.events else "")
         latest = picture.events[-max(1, self.room) :]
+        hidden = len(latest) < len(picture.events)
+        name_border(self, title_of("Events"), f"7 all {len(picture.events):,}" if hidden else "")
+        if seen is not None and not latest:
+            return [Entry(((Run("nothing has happened yet", FAINT),),))]
         return event_entries(pen, reversed(latest), seen, width)
 
 
