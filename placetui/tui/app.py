@@ -81,6 +81,7 @@ class Dashboard(App[int]):
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (16, "-short"), (30, "-tall"), (48, "-high")]  # noqa: RUF012
     ENABLE_COMMAND_PALETTE = True
     COMMANDS = {_command_provider}  # noqa: RUF012
+    SUSPENDED_SCREEN_CLASS = "-behind"
 
     @dataclass
     class Observed(Message):

@@ -161,7 +161,8 @@ def test_kill_of_its_child(one_node: TestCluster, job: Job) -> None:
             one_node.assert_clean()
         kill_child(READY)
         # Whether the dashboard heard of it before its child was gone is a matter of milliseconds.
-        desk.until(lambda: "job job is running" in desk.text or "launch of job failed" in desk.text, "the end of the launch")
+        ended = ("job job is running", "launch of job failed")
+        desk.until(lambda: any(words in desk.text for words in ended), "the end of the launch")
         assert_whole(one_node)
         desk.press("q")
         assert desk.ends() == 0

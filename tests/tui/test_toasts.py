@@ -71,3 +71,17 @@ async def test_one_that_is_gone_is_no_longer_on_the_terminal(tmp_path: Path) -> 
         app.clear_notifications()
         await pilot.pause(0.3)
         assert app.torn() == []
+
+
+async def test_one_is_shown_once_on_the_screen_in_front(desk: Desk) -> None:
+    async with desk.open("collocated") as seat:
+        seat.app.notify("a word", timeout=600, markup=False)
+        await seat.sees("a word")
+        assert seat.lines[3].startswith("╭─ Grid"), "no title is covered"
+        assert "a word" not in seat.lines[3]
+        await seat.press("question_mark")
+        await seat.sees("Move to the device on the left.", "▌ a word")
+        await seat.until(lambda: seat.text.count("▌ a word") == 1, "not on the screen behind")
+        await seat.press("escape")
+        await seat.misses("Move to the device on the left.")
+        await seat.sees("▌ a word")

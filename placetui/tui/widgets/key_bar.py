@@ -16,7 +16,6 @@ from textual.widget import Widget
 
 from placetui.tui.actions import BY_ID, Context, availability, footer, is_named, key_names
 
-
 ROOMY = 100
 """Columns from which keys are a column apart."""
 
