@@ -142,7 +142,7 @@ async def test_the_wall_of_a_plan_is_about_the_highlighted_component(desk: Desk)
         assert seat.grid.drawing is not None
         whole = seat.grid.drawing.line(0)
         await seat.press("c")
-        assert seat.grid.drawing.component == "actor"
+        await seat.sees("promised share of actor")
         assert seat.grid.drawing.line(0) != whole
         await seat.press("c", "c", "c")
         assert seat.grid.drawing.line(0) == whole
