@@ -453,10 +453,12 @@ def row_lines(flow: Flow, row: Row) -> list[Line]:
 
 
 def _bundles(flow: Flow, group: GroupState) -> Iterator[Line]:
-    """`bundles 0-7 on gpu-3: 1 GPU, 1 CPU each`, for those that are alike, on however many nodes."""
-    alike: dict[tuple[float, float, bool], list[int]] = {}
+    """`bundles 0-7 on gpu-3: 1 GPU, 1 CPU each`, for those that are alike; on many nodes, for all nodes together."""
+    alike: dict[tuple[float, float, int | None], list[int]] = {}
+    few = len({bundle.node for bundle in group.bundles}) <= MOST_BUNDLES
     for number, bundle in enumerate(group.bundles):
-        alike.setdefault((bundle.gpus, bundle.cpus, bundle.node is None), []).append(number)
+        node = bundle.node if few or bundle.node is None else 0
+        alike.setdefault((bundle.gpus, bundle.cpus, node), []).append(number)
     for numbers in list(alike.values())[:MOST_BUNDLES]:
         nodes = {group.bundles[number].node for number in numbers}
         node = next(iter(nodes))
