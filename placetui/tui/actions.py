@@ -296,6 +296,16 @@ _FOOTERS: dict[str, Footer] = {
         (("next_problem", "next mark"), ("find", ""), ("first_node+last_node", "ends"), ("details", "")),
         _HELP,
     ),
+    "found": (
+        (("find_next", "next"), ("find_previous", "previous"), ("clear", ""), ("filter", "only hits")),
+        (("jump", "rule"), ("details", ""), ("find", ""), ("zoom_in+zoom_out", "zoom")),
+        _HELP,
+    ),
+    "several": (
+        (("assign", ""), ("take_off", ""), ("more", ""), ("clear", "")),
+        (("undo", ""), ("save", ""), ("find", ""), ("zoom_in+zoom_out", "zoom")),
+        _HELP,
+    ),
     "launch": (
         (("launch", "details, cancel"), ("rank_log", "log"), ("ray_log", "Ray's output")),
         (("next_problem", "next that waits"), ("find", ""), ("zoom_in+zoom_out", "zoom"), ("details", "")),

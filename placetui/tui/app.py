@@ -336,6 +336,12 @@ class Dashboard(App[int]):
                 yield SystemCommand(title, action.help, lambda name=action.id: self.run_action(f"app.act({name!r})"))
         yield SystemCommand("Themes", "Choose a theme from a list.", self.search_themes)
 
+    def action_command_palette(self) -> None:
+        from placetui.tui.commands import Palette
+
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette("COMMANDS", placeholder="Search for commands…", ascii=self.options.ascii))
+
     def help(self) -> None:
         from placetui.tui.dialogs.help import HelpScreen
 
@@ -360,9 +366,15 @@ class Dashboard(App[int]):
 
     def search_themes(self) -> None:
         """Choose a theme; those of placetui and of the user come first."""
+        from textual.command import SimpleProvider
+
+        from placetui.tui.commands import Palette
+
         own = [theme.name for theme in self._themes]
         names = [*own, *sorted(self.available_themes.keys() - set(own))]
-        self.search_commands([(name, partial(setattr, self, "theme", name)) for name in names], "Find a theme")
+        themes = SimpleProvider(self.screen, [(name, partial(setattr, self, "theme", name)) for name in names])
+        palette = Palette("THEMES", [themes], placeholder="Find a theme", ascii=self.options.ascii)  # type: ignore[list-item]
+        self.push_screen(palette)
 
     def notify(
         self,

@@ -1,13 +1,16 @@
-"""The command palette: each command in one line."""
+"""The command palette: each command in one line, and its keys in the bottom line."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from rich.cells import cell_len
-from textual.command import DiscoveryHit, Hit, Hits
+from textual.app import ComposeResult
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, ProviderSource
 from textual.content import Content
 from textual.system_commands import SystemCommandsProvider
+
+from placetui.tui.widgets.key_bar import Chip, KeyBar, pressed
 
 GAP = 3
 """Columns between a command and what it does."""
@@ -37,3 +40,19 @@ class CommandProvider(SystemCommandsProvider):
             words = name + does
             if (score := matcher.match(words)) > 0:
                 yield Hit(score, matcher.highlight(words), run, name)
+
+
+class Palette(CommandPalette):
+    """Textual's, with a bottom line of its own."""
+
+    def __init__(self, chip: str, providers: ProviderSource | None = None, *, placeholder: str, ascii: bool) -> None:
+        super().__init__(providers, placeholder=placeholder)
+        self._chip = chip
+        self._ascii = ascii
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        bar = KeyBar({}, self._ascii)
+        bar.chip = Chip(self._chip)
+        bar.hints = (pressed("enter", "choose"), pressed("escape", "cancel"))
+        yield bar

@@ -213,6 +213,16 @@ class Edits:
         elif meant := self._meant():
             await self._write_rule(meant[0])
 
+    def resized_rule(self, processes: int) -> str | None:
+        """The rule that is typed, for so many processes more; None if that is not possible, and a notice says why."""
+        name, workspace = self._workspace.drafting, self._workspace
+        operation = Resize(name, processes * self._process_size(name), self._grid.cursor)
+        result = workspace.editor.preview(workspace.session, operation)
+        if isinstance(result, Refusal):
+            workspace.refuse(result)
+            return None
+        return result.rule_text(name)
+
     # Everything else
 
     @flow

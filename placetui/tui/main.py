@@ -20,6 +20,7 @@ from placetui.grid import Drawing, Place, Run, Style, caption, clean
 from placetui.grid import plain as plain_line
 from placetui.grid.densities.rows import is_oversubscribed
 from placetui.grid.excerpt import severity_sign, severity_style
+from placetui.grid.find import MARKED
 from placetui.grid.heat_panels import HeatPanels
 from placetui.grid.inspector import inspect
 from placetui.grid.look.glyphs import glyphs
@@ -46,6 +47,7 @@ from placetui.tui.messages import (
     RowChosen,
     RuleCancelled,
     RuleDone,
+    RuleResized,
     RuleTyped,
     SessionChanged,
     TextTyped,
@@ -58,7 +60,7 @@ from placetui.tui.terminal.toasts import repaint_when_gone
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.content import content_of, text_of_lines
 from placetui.tui.widgets.inspector import Inspector, Subject
-from placetui.tui.widgets.key_bar import Chip, KeyBar, pressed
+from placetui.tui.widgets.key_bar import Chip, KeyBar, KeyHint, pressed
 from placetui.tui.widgets.launch import LaunchPart, OutputPanel, StepsPanel
 from placetui.tui.widgets.panel import ListPanel, name_border, title_of
 from placetui.tui.widgets.side import (
@@ -84,13 +86,18 @@ if TYPE_CHECKING:
 LONGEST_COPY = 70_000
 """Characters that terminals take as one OSC 52 sequence."""
 
-RULE_KEYS = (("enter", "apply"), ("tab", "next rule"), ("ctrl+s", "save"), ("escape", "cancel"))
+RULE_KEYS = (
+    pressed("enter", "apply"),
+    pressed("tab", "next rule"),
+    KeyHint("[ ]", "size", "app.simulate_key('right_square_bracket')"),
+)
 """Keys while a rule is edited."""
 
 FEW_NODES = 64
 """Nodes up to which the past of every GPU is looked through at once."""
 
-FIND_KEYS = (("enter", "go"), ("escape", "cancel"))
+CANCEL = pressed("escape", "cancel")
+FIND_KEYS = (pressed("enter", "go"), CANCEL)
 
 ROOMY = 21
 """Lines of a screen from which on a narrow one has a panel of components."""
@@ -146,6 +153,9 @@ class MainScreen(Screen[None]):
 
         self._next_rule = False
         """Whether the panel of a rule stays for the next one: what is hidden and shown at once is not drawn anew."""
+
+        self._hits = 0
+        """Places that a search found."""
 
         self._edits: Edits | None = None
         self._notice: Notice | None = None
@@ -322,6 +332,10 @@ class MainScreen(Screen[None]):
             name = problem.component
             in_text = name is None or self.picture.session.rule_text(name) is None
             return "problem in text" if in_text else "problem"
+        if self._hits > 1:
+            return "found"
+        if len(self.selection.places) > 1:
+            return "several"
         if self.picture.session.tried:
             return "what if"
         if drawing is not None and drawing.density == "heat" and live is not None:
@@ -445,6 +459,7 @@ class MainScreen(Screen[None]):
         self._write_status()
 
     def _look_changed(self, look: GridLook) -> None:
+        self._hits = 0 if look.hits.query == MARKED else len(look.hits.stops())
         for panel in self.query(ComponentsPanel):
             panel.component = look.component
         self._write_status()
@@ -538,8 +553,9 @@ class MainScreen(Screen[None]):
         preview = self.picture.preview
         heat = drawing is not None and drawing.density == "heat"
         name, about = "Grid", "plan, no cluster" if self.picture.live is None else "plan and live"
-        if heat:
-            name, about = ("Plan", "promised share") if self.picture.live is None else ("Heat wall", about)
+        if drawing is not None and heat:
+            whose = f" of {clean(drawing.component, self._ascii)}" if drawing.component else ""
+            name, about = ("Plan", f"promised share{whose}") if self.picture.live is None else ("Heat wall", about)
         if preview is not None:
             about = "preview of" if preview.refusal is None else "last that fits"
         elif session.tried:
@@ -573,9 +589,15 @@ class MainScreen(Screen[None]):
         bar = self.query_one(KeyBar)
         bar.context = self._app_context()
         drafting, finding = self.workspace.drafting, self.focused is not None and self.focused.id == "find"
-        keys = RULE_KEYS if drafting else FIND_KEYS if finding else ()
-        bar.hints = [pressed(key, label) for key, label in keys] or None
+        bar.hints = self._rule_keys() if drafting else FIND_KEYS if finding else None
         bar.chip = Chip("FIND" if self.table is None else "FILTER") if finding else Chip(*self._chip(drafting))
+
+    def _rule_keys(self) -> tuple[KeyHint, ...]:
+        preview, context = self.workspace.preview, self.context
+        differs = preview is not None and preview.differs
+        undo = (pressed("ctrl+z", "undo"),) if differs or context.undo else ()
+        save = (pressed("ctrl+s", "save"),) if differs or context.changes else ()
+        return (*RULE_KEYS, *undo, *save, CANCEL)
 
     def _chip(self, drafting: str) -> tuple[str, RichStyle]:
         """What the keys of the bottom line are about."""
@@ -592,7 +614,14 @@ class MainScreen(Screen[None]):
             sign, number = severity_sign(drawing.pen, problem), session.problems.index(problem) + 1
             ground = style.role if style.role in ("error", "warning") else None
             return f"{number}/{len(session.problems)} {sign}", palette.rich_style(style._replace(ground=ground))
+        white = palette.rich_style(Style("text", bold=True, ground="white"))
+        if self._hits > 1 and self.pane is self.grid:
+            at = self.grid.look.at + 1
+            return f"FIND {at}/{self._hits}" if at else f"FIND {self._hits}", white
         selection, sign = self.selection, self._trouble_here()
+        if (number := len(selection.places)) > 1:
+            kind = "GPUs" if all(place.kind == GPU for place in selection.places) else "devices"
+            return f"{number:,} {kind}", white
         ranks = [one for one in selection.ranks if one[0] in drawing.marks]
         concerned = self._ranks_concerned(ranks) if sign else []
         role: Literal["error", "warning"] = "warning"
@@ -656,11 +685,11 @@ class MainScreen(Screen[None]):
             self.set_class(for_problem, "-problem")
 
     def details(self) -> None:
-        from placetui.tui.dialogs.details import FRAME, DetailsScreen
+        from placetui.tui.dialogs.details import DetailsScreen, room_for_details
 
         if self.palette is None:
             return
-        width = max(30, min(150, self.size.width - FRAME))
+        width = room_for_details(self.size.width)
         place, seen = self.selection.place or self.grid.cursor, self.picture.observation
         # A job that placetui did not launch has its own variables.
         ours = seen is None or not any(job.name == seen.job for job in seen.jobs)
@@ -970,6 +999,12 @@ class MainScreen(Screen[None]):
     @on(RuleTyped)
     def _rule_typed(self, event: RuleTyped) -> None:
         self.workspace.draft_rule(event.text)
+
+    @on(RuleResized)
+    def _rule_resized(self, event: RuleResized) -> None:
+        text = self.edits.resized_rule(event.processes)
+        if text is not None and self.rule is not None:
+            self.rule.text = text
 
     @on(RuleDone)
     async def _rule_done(self, event: RuleDone) -> None:

@@ -52,6 +52,13 @@ class RuleTyped(Message):
 
 
 @dataclass
+class RuleResized(Message):
+    """The component whose rule is typed is to have so many processes more, or fewer."""
+
+    processes: int
+
+
+@dataclass
 class RuleDone(Message):
     """The user applies the rule."""
 

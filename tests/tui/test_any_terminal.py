@@ -67,7 +67,7 @@ async def test_what_80_by_24_shows(desk: Desk) -> None:
 
 async def test_what_40_by_10_shows(desk: Desk) -> None:
     async with desk.open("collocated", (40, 10)) as seat:
-        await seat.sees("placetui", "node0 · GPU 0", "actor 0", "keys")
+        await seat.sees("collocated.yaml", "node0 · GPU 0", "actor 0", "keys")
         await seat.press("minus")
         await seat.sees("node0")
         await seat.pilot.resize_terminal(40, 7)

@@ -176,9 +176,9 @@ async def test_while_a_rule_is_typed_what_runs_is_not_compared_with_it(desk: Des
 
 async def test_signs_that_are_keys_elsewhere_are_typed_into_a_rule(desk: Desk) -> None:
     async with desk.open(desk.write(PLAN)) as seat:
-        await seat.press("e", "question_mark", "left_square_bracket", "1", "slash")
+        await seat.press("e", "question_mark", "exclamation_mark", "1", "slash")
         assert seat.main.rule is not None
-        assert seat.main.rule.text == "?[1/"
+        assert seat.main.rule.text == "?!1/"
 
 
 async def test_a_click_on_another_view_applies_the_rule(desk: Desk) -> None:

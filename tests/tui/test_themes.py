@@ -132,6 +132,13 @@ def test_well_warning_and_error_of_ours_are_told_apart_by_any_eyes(theme: Theme,
 
 
 @pytest.mark.parametrize("theme", OURS.values(), ids=OURS)
+def test_the_focus_of_ours_has_no_hue(theme: Theme) -> None:
+    for name in ("border", "border-blurred"):
+        _, *hue = seen(theme.variables[name], "usual")
+        assert dist((0, 0), hue) <= 15, name
+
+
+@pytest.mark.parametrize("theme", OURS.values(), ids=OURS)
 def test_ours_are_read_with_ease(theme: Theme) -> None:
     least = 7 if theme.name == "placetui-high-contrast" else READABLE
     values = variable_defaults(theme)
@@ -177,6 +184,8 @@ def test_text_is_legible_in_every_theme(theme: Theme) -> None:
         assert contrast(text_of(theme, name), values["grid-ground"]) >= READABLE, name
     for name in GROUNDS:
         assert contrast(text_of(theme), values[name]) >= VISIBLE, name
+    for name in ("grid-ground", "grid-tile"):
+        assert contrast(text_of(theme, "grid-faint"), values[name]) >= 3.35, name
 
 
 @pytest.mark.parametrize("name", ["warning", "error"])
@@ -195,6 +204,8 @@ def test_what_stands_out_is_seen_beside_the_ground(theme: Theme) -> None:
     for name in set(GROUNDS) - {"grid-ground"}:
         assert contrast(values[name], values["grid-ground"]) >= 1.05, name
     assert contrast(values["grid-cursor"], values["grid-ground"]) >= 1.25
+    assert contrast(values["grid-hit"], values["grid-tile"]) >= 1.2
+    assert nearest([values["grid-hit"], values["grid-warning-ground"]]) >= 7, "yellow is for trouble"
 
 
 @pytest.mark.parametrize("theme", ALL.values(), ids=ALL)

@@ -55,6 +55,9 @@ GROUNDS = {
 VARIABLES = (*COMPONENTS, *FOREGROUNDS, *LINES, *GROUNDS, *HEAT)
 """All variables of our own, for themes to set and style sheets to use."""
 
+SEEN = 3.4
+"""Contrast of text that may be missed."""
+
 HINTED = 2.0
 """Contrast of what may be overlooked."""
 
@@ -88,7 +91,7 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
         "grid-text": ground.text,
         "grid-body": ground.toned(0.8, READABLE),
         "grid-muted": legible(ground.toned(0.62, READABLE), (ground.background, tile), READABLE),
-        "grid-faint": ground.toned(0.45, VISIBLE),
+        "grid-faint": legible(ground.toned(0.45, SEEN), (ground.background, tile), SEEN),
         "grid-ghost": ground.toned(0.25, 1.5),
         "grid-ok": ground.legible(ground.color("success"), READABLE),
         "grid-warning": legible(ground.legible(warning, READABLE), (areas["warning"],), READABLE),
@@ -103,7 +106,7 @@ def variable_defaults(theme: Theme) -> dict[str, str]:
         "grid-track": ground.tinted(ground.foreground, 1.4),
         "grid-warning-ground": areas["warning"],
         "grid-error-ground": areas["error"],
-        "grid-hit": ground.area(warning),
+        "grid-hit": ground.tinted(ground.foreground, 1.5),
         "grid-highlight": ground.tinted(ground.foreground, 1.2),
         "grid-mate": ground.tinted(ground.foreground, 1.35),
         "grid-hover": ground.tinted(ground.foreground, 1.25),

@@ -55,7 +55,9 @@ class KeyBar(Widget):
     """Keys and labels of the actions that are useful in a view; a click does what the key does."""
 
     ALLOW_SELECT = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key", "key-bar--label", "key-bar--disabled", "key-bar--chip"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        f"key-bar--{name}" for name in ("key", "label", "disabled", "divider", "chip")
+    }
 
     context: reactive[Context] = reactive(Context("grid"))
     chip: reactive[Chip] = reactive(Chip())
@@ -104,9 +106,7 @@ class KeyBar(Widget):
 
     def render_line(self, y: int) -> Strip:
         """All in one line, painted by itself: it changes with every step of the cursor."""
-        look = {
-            name: self.get_component_rich_style(f"key-bar--{name}") for name in ("chip", "key", "label", "disabled")
-        }
+        look = {name.removeprefix("key-bar--"): self.get_component_rich_style(name) for name in self.COMPONENT_CLASSES}
         base = self.visual_style.rich_style
         segments: list[Segment] = []
         if self.chip.text:
@@ -115,7 +115,7 @@ class KeyBar(Widget):
         for x, hint in self._entries():
             segments.append(Segment(" " * (x - end), base))
             if not hint.key:
-                segments.append(Segment("| " if self._ascii else "│ ", look["disabled"]))
+                segments.append(Segment("| " if self._ascii else "│ ", look["divider"]))
                 end = x + 2
                 continue
             segments.append(Segment(f" {hint.key} ", look["key" if hint.ready else "disabled"]))

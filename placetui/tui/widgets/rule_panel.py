@@ -17,7 +17,7 @@ from placetui.grid import Pen, Run
 from placetui.grid.look.style import MUTED, NAME
 from placetui.grid.panels.rule import RuleText, aside_line, head_line, lines_above, lines_below
 from placetui.placement.wording import listing
-from placetui.tui.messages import RuleCancelled, RuleDone, RuleTyped
+from placetui.tui.messages import RuleCancelled, RuleDone, RuleResized, RuleTyped
 from placetui.tui.session import Preview
 from placetui.tui.themes import GridPalette
 from placetui.tui.widgets.content import content_of
@@ -34,12 +34,21 @@ FIELD = 14
 """Columns of the field at least."""
 
 
+class _RuleField(TextField):
+    """No rule has brackets: they are left to the panel."""
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        return character not in ("[", "]") and super().check_consume_key(key, character)
+
+
 class RulePanel(Vertical):
     """The rule among the lines of the file. Typing replaces the rule; tab goes on to the next."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "next(1)", "next rule", show=False),
         Binding("shift+tab", "next(-1)", "previous rule", show=False),
+        Binding("right_square_bracket", "resize(1)", "grow", show=False, priority=True),
+        Binding("left_square_bracket", "resize(-1)", "shrink", show=False, priority=True),
     ]
 
     preview: reactive[Preview | None] = reactive(None, repaint=False, init=False, always_update=True)
@@ -57,7 +66,7 @@ class RulePanel(Vertical):
         yield StyledLines(id="rule-above")
         with Horizontal():
             yield StyledLines(id="rule-head")
-            yield TextField(id="rule", compact=True, select_on_focus=False)
+            yield _RuleField(id="rule", compact=True, select_on_focus=False)
             yield StyledLines(id="rule-aside")
         yield StyledLines(id="rule-below")
 
@@ -131,6 +140,10 @@ class RulePanel(Vertical):
     def text(self) -> str:
         return self.query_one(Input).value
 
+    @text.setter
+    def text(self, text: str) -> None:
+        self.query_one(Input).value = text
+
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -144,6 +157,9 @@ class RulePanel(Vertical):
 
     def action_next(self, steps: int) -> None:
         self.post_message(RuleDone(steps))
+
+    def action_resize(self, processes: int) -> None:
+        self.post_message(RuleResized(processes))
 
     def on_key(self, event: events.Key) -> None:
         if event.key == "escape" and self.display:

@@ -12,7 +12,7 @@ from textual.reactive import reactive
 
 from placetui.grid import Line, Run, Style, clean
 from placetui.grid.look.glyphs import glyphs
-from placetui.grid.look.style import ERROR, FAINT, GHOST, MUTED, TEXT, WHITE, Ground
+from placetui.grid.look.style import ERROR, FAINT, MUTED, TEXT, WHITE, Ground
 from placetui.grid.look.text import cut
 from placetui.tui.actions import TABLES, View
 from placetui.tui.widgets.panel import Bar
@@ -76,7 +76,7 @@ class TabBar(Bar):
             ground: Ground | None = "raised" if active and one_line else None
             pad = Run(" ", TEXT._replace(ground=ground))
             name = WHITE if active else TEXT if there else FAINT
-            runs = [pad, Run(str(number), (MUTED if there else GHOST)._replace(ground=ground))]
+            runs = [pad, Run(str(number), (MUTED if there else FAINT)._replace(ground=ground))]
             if active or not short:
                 runs.append(Run(f" {label}", name._replace(ground=ground)))
             if found := self.tabs.counts.get(view):
