@@ -9,7 +9,7 @@ import pytest
 from placetui.frameworks.planner import resolve
 from placetui.grid import METRICS, Drawing, HeatMetric, Overlay, Place, plain
 from placetui.grid.heat_panels import HeatPanels
-from placetui.grid.look.style import LEVELS, SHADED, paint
+from placetui.grid.look.style import SHADED, level_of, paint
 from placetui.observe.model import DeviceSample
 from placetui.observe.totals import TotalsWatch
 from placetui.placement.plan import Plan
@@ -168,7 +168,7 @@ def test_without_live_data_the_wall_shows_what_is_promised(make_plan: Callable[.
     assert plain(plain_wall.line(0)).split() == ["0", "AR", "9999", "5555", "···✗"]
     assert plain(wall(plan, "rollout", color=False).line(0)).split()[2:] == ["5555", "····", "···✗"]
     levels = [run.style.level for run in wall(plan).line(0) if "▀" in run.text]
-    assert levels == [LEVELS - 1, (LEVELS - 1) // 2, paint("track")]
+    assert levels == [level_of(50), level_of(25), paint("track")], "a GPU that is promised whole is not hot"
     assert [meaning for _, meaning in wall(plan).signs()] == [".00", ".50", "1.0 promised", "oversubscribed", "free"]
 
 

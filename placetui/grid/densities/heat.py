@@ -35,6 +35,9 @@ NARROWEST_BODY = 8
 COLDEST, HOTTEST = 20, 100
 """Ends of the scale of temperatures, in °C."""
 
+PROMISED = 0.5
+"""Part of the scale for a GPU that is promised whole: in a plan that is as it should be, and no heat."""
+
 PEERS = 1024
 """GPUs of a component that are sampled to find the usual value."""
 
@@ -172,7 +175,7 @@ class Heat(DensityLayout):
         glyphs = self.pen.glyphs
         if not self.live:
             for percent, value in ((0, ".00"), (50, ".50"), (100, "1.0 promised")):
-                yield self._sample(percent), value
+                yield self._sample(percent, PROMISED), value
             yield (Run(glyphs.eighths[-1], Style("track")) if self._colored else Run(glyphs.empty, FAINT)), "free"
             yield from self.pen.unfixed_key()
             yield Run(glyphs.states["dead"], DEAD), "oversubscribed"
@@ -251,14 +254,14 @@ class Heat(DensityLayout):
             return Run(self.pen.glyphs.states["dead"], DEAD)
         promised = [None if (units := shown[index]) is None else 100 * units / SHARE_UNITS for index in halves]
         if self._colored:
-            return self._half_blocks([TRACK if one is None else level_of(one) for one in promised])
+            return self._half_blocks([TRACK if one is None else level_of(PROMISED * one) for one in promised])
         known = [one for one in promised if one is not None]
         return self._sample(max(known)) if known else Run(self.pen.glyphs.empty, FAINT)
 
-    def _sample(self, percent: float) -> Run:
-        """A value as the wall shows it."""
+    def _sample(self, percent: float, part: float = 1.0) -> Run:
+        """A value as the wall shows it, in colours of so great a part of the scale."""
         if self._colored:
-            return Run(self.pen.glyphs.eighths[-1], Style("heat", level=level_of(percent)))
+            return Run(self.pen.glyphs.eighths[-1], Style("heat", level=level_of(part * percent)))
         return Run(str(min(9, int(percent / 10))), TEXT)
 
     @property
