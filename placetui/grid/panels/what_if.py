@@ -159,7 +159,11 @@ def verdict_lines(
     beside = Run(" ", TEXT)
     return [
         *((beside, *line) for line in (*table, *apart)),
-        *((beside._replace(style=line[0].style), *line, beside._replace(style=line[-1].style)) for line in areas),
+        *(
+            (beside._replace(style=line[0].style), *line, beside._replace(style=line[-1].style))
+            for line in areas
+            if line
+        ),
         *((beside, *line) for line in moves),
     ][:room]
 

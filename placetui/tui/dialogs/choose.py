@@ -163,8 +163,7 @@ class ChooseScreen(Dialog[str | None]):
             self.KEYS = (("enter", "choose"), ("shift+letter", shifted), ("escape", "cancel"))
 
     def compose(self) -> ComposeResult:
-        with self.box(classes="-choices") as box:
-            box.styles.min_width = cell_len(self._heading) + 8
+        with self.box(classes="-choices"):
             if self._question:
                 yield Static(Content(self._question))
             yield AnswerList(self._answers, shifted=bool(self._shifted))

@@ -13,7 +13,17 @@ from textual.widgets import Static
 from placetui.tui.dialogs.dialog import Dialog
 
 FRAME = 6
-"""Columns of the dialog beside lines that have their width: border, padding and scroll bar."""
+"""Columns of the dialog beside its lines: border, padding and scroll bar."""
+
+NARROW = 100
+"""Columns of a terminal of which the dialog leaves none."""
+
+WIDEST = 120
+
+
+def room_for_details(columns: int) -> int:
+    """Columns that lines can have in a terminal of so many."""
+    return max(30, min(WIDEST, (columns if columns < NARROW else columns * 9 // 10) - FRAME))
 
 
 class DetailsScreen(Dialog[None]):
@@ -31,5 +41,5 @@ class DetailsScreen(Dialog[None]):
         """Whether its lines have their width already, and the dialog that of its lines."""
 
     def compose(self) -> ComposeResult:
-        with self.box(VerticalScroll, "-tall -details" if self._drawn else "-tall"):
+        with self.box(VerticalScroll, "-tall -fitted" if self._drawn else "-tall"):
             yield Static(self._text, markup=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -42,6 +43,7 @@ class Dialog(ModalScreen[ScreenResultType]):
         """What all of it stands in, with the heading in its border."""
         box = kind(classes=f"dialog {classes}", **options)  # type: ignore[arg-type]
         box.border_title = Content(self._heading)
+        box.styles.min_width = min(cell_len(self._heading) + 8, self.app.size.width)
         return box
 
     def on_mount(self) -> None:

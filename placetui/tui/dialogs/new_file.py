@@ -161,7 +161,7 @@ class NewFileScreen(Dialog[NewFile | None]):
             return
         width, height, written = self.size.width - 4, self.size.height, text.splitlines()
         left = height - self.query_one("#choices").outer_size.height - len(written) - FRAMES
-        room = max(LEAST_GRID, min(height // 2, left))
+        room = max(LEAST_GRID, left)
         self.query_one("#text").styles.width = min(self.size.width * 3 // 5, max(map(len, written)) + 4)
         drawing, advice, pools = await in_thread(lambda: self._drawn(text, width, room), "preview")
         self._pools = pools

@@ -37,8 +37,8 @@ NARROW = 100
 FRAME = 7
 """Columns of the dialog beside its list: border, padding and scroll bar."""
 
-LEAST = 64
-"""Columns of the dialog, however short the descriptions are."""
+LEAST = 76
+"""Columns of the dialog, however short the descriptions are: those that the banner needs."""
 
 GAP = 3
 """Columns between a name and its description."""

@@ -37,7 +37,7 @@ class SaveScreen(Dialog[bool]):
             self.KEYS = (("escape", "close"),)
 
     def compose(self) -> ComposeResult:
-        with self.box(VerticalScroll, "-tall"):
+        with self.box(VerticalScroll, "-tall -fitted"):
             colors = self.app.theme_variables
             lines = self._review.text[2:]  # without the names of both files, which are the same
             yield Static(difference_text(lines, self._ascii, colors["grid-ok"], colors["grid-error"]), markup=False)

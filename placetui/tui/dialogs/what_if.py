@@ -56,6 +56,9 @@ WITHOUT_MOVES = ("letters", "heat")
 LEAST_VERDICT = 8
 """Lines that are left to the verdict where more detailed plans need the rest."""
 
+LEAST_PLAN = 6
+"""Lines of a plan in letters, for which verdict and advice scroll."""
+
 LEAST_PANEL = 6
 """Lines of verdict and advice, for which what is above them scrolls."""
 
@@ -373,8 +376,10 @@ class WhatIfScreen(Dialog[WhatIf | None]):
         height -= self.query_one("#choices").outer_size.height
         words, least = max(self._needed(outcome, width * 3 // 5, width * 2 // 5)), LEAST_VERDICT
 
+        fewest = min(LEAST_PLAN, 1 + max(len(plan.nodes) for plan in plans))
+
         def found(name: Where, columns: int, lines: int) -> tuple[Arrangement, list[Drawing]]:
-            arrangement = Arrangement(name, max(20, columns - 4), max(6, lines - 2))
+            arrangement = Arrangement(name, max(20, columns - 4), max(fewest, lines - 2))
             return arrangement, arrangement.drawn(drawings)
 
         choices = [found("beside", width // 2, height - words)]
