@@ -178,7 +178,7 @@ def test_a_live_wall_shades_gpus_without_the_highlighted_component(
     plan = shares(make_plan)
     live = lay_over(plan, lambda node, index: DeviceSample(index, memory_used=50, memory_total=100))
     levels = [run.style.level or 0 for run in wall(plan, "rollout", overlay=live).line(0) if "▀" in run.text]
-    assert levels == [LEVELS // 2, SHADED + LEVELS // 2, SHADED + LEVELS // 2]
+    assert levels == [level_of(50), SHADED + level_of(50), SHADED + level_of(50)]
 
 
 def test_nodes_are_counted_above_the_wall_as_long_as_they_follow_each_other(make_plan: Callable[..., Plan]) -> None:
