@@ -49,6 +49,14 @@ def test_a_sentence_that_is_cut_ends_in_an_ellipsis(make_plan: Build) -> None:
     assert shown(make_plan, 5) == [*FIRST[:2], "  node is 4 but the acto…", "", "  and 2 more"]
 
 
+def test_a_low_room_has_the_title_and_the_place_of_the_most_urgent(make_plan: Build) -> None:
+    foreign = Drift("foreign_process", "python (pid 7) is on node0/gpu1", node=0, device=1, pid=7)
+    dead = Drift("dead_rank", "actor 3 is dead: killed by signal 9", "actor", 3, 0, 3)
+    entries = problem_entries(Pen(make_plan([4], {})), (), [foreign, dead], 25, room=3)
+    lines = [plain(line).rstrip() for line, _ in windowed(entries, 0, 3, "…", counted=True)]
+    assert lines == ["✗ actor 3 is dead", "  node0/gpu3", "  and 1 more"]
+
+
 def test_many_notices_are_counted(make_plan: Build) -> None:
     notices = [Drift("dead_rank", f"actor {rank} is dead", "actor", rank, 0, 0) for rank in range(8000)]
     entries = problem_entries(Pen(make_plan([4], {})), PROBLEMS, notices, 25, room=9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from placetui.grid.look.style import ERROR, FAINT, MUTED, OK, TEXT, WARNING, Ground, Line, Run
-from placetui.grid.panels.entries import Entry, is_whole, spread, wrapped
+from placetui.grid.panels.entries import LEAST_LINES, Entry, is_whole, spread, wrapped
 from placetui.grid.pen import Pen
 from placetui.grid.tables.rows import Notice, key_of
 from placetui.observe.alerts import Alert
@@ -34,7 +34,7 @@ def problem_entries(
     """A tinted block for each; at the end what is fine.
 
     If not all fit into the room, sentences of notices are shorter, and those but the chosen one, else the first, may
-    have none: the file and the list of drift have them as a whole.
+    have none, in a very low room even that: the file and the list of drift have them as a whole.
     """
     found = [*problems, *sorted(notices, key=lambda one: one.kind not in DEADLY)]
     shown = found[: len(problems) + MOST_NOTICES]
@@ -57,6 +57,8 @@ def problem_entries(
 
     mosts = range(MOST_LINES, 0, -1)
     one_lines, lines = max(((most, other) for most in mosts for other in range(most, -1, -1)), key=whole)
+    if room < LEAST_LINES and not whole((one_lines, lines)):
+        one_lines = lines = 0
     entries = [entry(place, one_lines if place == at else lines) for place in range(len(shown))]
     if rest := found[len(shown) :]:
         entries.append(Entry(((Run(f"  and {len(rest)} more", MUTED),),), rest[0], len(rest)))
