@@ -147,6 +147,11 @@ def test_shares_are_areas_where_there_is_room_but_not_those_of_ranks_that_go() -
     assert not any(second)
 
 
+def test_letters_without_room_for_ranks_tell_who_goes() -> None:
+    drawing = Drawing(TOGETHER, "letters", width=54, compared=Compared(LEAVING))
+    assert [plain(line).count("ARW−") for line in drawing.lines()] == [0, 8]
+
+
 @pytest.mark.parametrize("density", ["card", "tile", "small"])
 def test_nodes_are_as_high_in_both_plans_and_only_one_has_figures(density: Any) -> None:
     rows, coming = [3, 3], Moves(DIFFERENCE, "after", ascii=False)

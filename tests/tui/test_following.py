@@ -312,6 +312,15 @@ async def test_memory_is_shown_where_it_was_measured(desk: Desk, world: World) -
         await seat.misses("peak memory", "fullest GPU")
 
 
+async def test_who_moves_is_shown_rather_than_what_was_measured(desk: Desk, world: World) -> None:
+    async with desk.open("collocated", live=True) as seat:
+        desk.sources[0].deliver(world.simulated(desk.sources[0].plan))
+        await seat.sees("GiB")
+        await seat.press("w", "right", "right")
+        await seat.sees("→8", "←0", "fullest GPU")
+        await seat.misses("peak memory")
+
+
 async def test_both_plans_are_taken_along(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(desk.folder)
     async with desk.open("collocated", (140, 40)) as seat:

@@ -193,7 +193,7 @@ class Letters(DensityLayout):
         return self.pen.moves.get((component, rank)) == self.pen.glyphs.ends
 
     def _letters(self, cell: Cell) -> list[Run]:
-        """`AR`, `G×200`, `AB+`; where not all fit, those who need attention most come first."""
+        """`AR`, `G×200`, `AB+`, `AR−`; where not all fit, those who need attention most come first."""
         occupants, overlay = cell.device.occupants, cell.overlay
         first = {one.component: one.rank for one in reversed(occupants)}
         present = list(dict.fromkeys(one.component for one in occupants))
@@ -213,6 +213,8 @@ class Letters(DensityLayout):
         if len(present) == 1 and len(occupants) > 1:
             times = f"{self.pen.glyphs.times}{len(occupants)}"
             runs.append(Run(self.pen.cut(times, room - len(runs[0].text)), TEXT))
+        if _width(runs) < room and all(self._goes(one.component, one.rank) for one in occupants):
+            runs.append(Run(self.pen.glyphs.ends, FAINT))
         return runs
 
     def _cell(self, line: LineBuilder, cell: Cell, spans: dict[tuple[str, int], tuple[int, ...]]) -> None:

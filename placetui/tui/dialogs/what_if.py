@@ -356,13 +356,41 @@ class WhatIfScreen(Dialog[WhatIf | None]):
     def _arranged(self, outcome: Outcome) -> tuple[Arrangement, list[Drawing]]:
         """Where the plans show most; of what shows as much, the first.
 
-        Only if nothing else shows who moves do they take lines that verdict and advice need.
+        Only if nothing else shows who moves do they go without what was measured, and then take lines that verdict and
+        advice need.
         """
-        comparison = outcome.comparison
-        plans, memory = (comparison.before, comparison.after), comparison.memory
+        memory = outcome.comparison.memory
+        drawings = self._drawings(outcome, memory)
+        width, height = self.size.width, self.query_one(".dialog").size.height
+        height -= self.query_one("#choices").outer_size.height
+        words, least = max(self._needed(outcome, width * 3 // 5, width * 2 // 5)), LEAST_VERDICT
+        fewest = min(LEAST_PLAN, 1 + max(len(one.plan.nodes) for one in drawings))
+
+        def found(name: Where, columns: int, lines: int) -> tuple[Arrangement, list[Drawing]]:
+            arrangement = Arrangement(name, max(20, columns - 4), max(fewest, lines - 2))
+            return arrangement, arrangement.drawn(drawings)
+
+        def roomy() -> list[tuple[Arrangement, list[Drawing]]]:
+            beside = found("beside", width // 2, height - words)
+            return [beside, found("aside", width - LEAST_ASIDE, height // 2)] if width > 2 * LEAST_ASIDE else [beside]
+
+        def is_silent() -> bool:
+            return all(shown[0].density in WITHOUT_MOVES for _, shown in choices)
+
+        choices = roomy()
+        if memory and is_silent():
+            drawings = self._drawings(outcome, {})
+            choices += roomy()
+        if is_silent():
+            choices += found("beside", width // 2, height - least), found("below", width, (height - least) // 2)
+        return min(choices, key=lambda one: DENSITIES.index(one[1][0].density))
+
+    def _drawings(self, outcome: Outcome, memory: Mapping[tuple[int, int], MemoryUse]) -> list[Drawing]:
+        """Both plans; the figures that were measured belong to the first, and to the second if that is the same."""
+        plans = outcome.comparison.before, outcome.comparison.after
         rows = [max(rows) for rows in zip_longest(*map(_residents, plans), fillvalue=0)]
-        figures = memory, {} if comparison.difference else memory
-        drawings = [
+        figures = memory, {} if outcome.comparison.difference else memory
+        return [
             Drawing(
                 plan,
                 ascii=self._ascii,
@@ -372,22 +400,6 @@ class WhatIfScreen(Dialog[WhatIf | None]):
             )
             for plan, moves, measured in zip(plans, outcome.moves, figures, strict=True)
         ]
-        width, height = self.size.width, self.query_one(".dialog").size.height
-        height -= self.query_one("#choices").outer_size.height
-        words, least = max(self._needed(outcome, width * 3 // 5, width * 2 // 5)), LEAST_VERDICT
-
-        fewest = min(LEAST_PLAN, 1 + max(len(plan.nodes) for plan in plans))
-
-        def found(name: Where, columns: int, lines: int) -> tuple[Arrangement, list[Drawing]]:
-            arrangement = Arrangement(name, max(20, columns - 4), max(fewest, lines - 2))
-            return arrangement, arrangement.drawn(drawings)
-
-        choices = [found("beside", width // 2, height - words)]
-        if width > 2 * LEAST_ASIDE:
-            choices.append(found("aside", width - LEAST_ASIDE, height // 2))
-        if all(shown[0].density in WITHOUT_MOVES for _, shown in choices):
-            choices += found("beside", width // 2, height - least), found("below", width, (height - least) // 2)
-        return min(choices, key=lambda one: DENSITIES.index(one[1][0].density))
 
     def _needed(self, outcome: Outcome, verdict: int, advice: int) -> tuple[int, int]:
         """Lines that verdict and advice take in so many columns, with their borders."""
