@@ -29,18 +29,20 @@ def problem_entries(
     width: int,
     *,
     chosen: Problem | Notice | None = None,
+    opened: object = None,
     room: int = 0,
 ) -> list[Entry]:
     """A tinted block for each; at the end what is fine.
 
-    If not all fit into the room, sentences of notices are shorter, and those but the chosen one, else the first, may
+    If not all fit into the room, sentences of notices are shorter, and those but the opened one, else the first, may
     have none, in a very low room even that: the file and the list of drift have them as a whole.
     """
     found = [*problems, *sorted(notices, key=lambda one: one.kind not in DEADLY)]
     shown = found[: len(problems) + MOST_NOTICES]
     key = None if chosen is None else problem_key(chosen)
 
-    at = next((place for place, one in enumerate(shown) if problem_key(one) == key), 0)
+    open_key = None if opened is None else problem_key(opened)
+    at = next((place for place, one in enumerate(shown) if problem_key(one) == open_key), 0)
 
     def entry(place: int, most: int) -> Entry:
         one = shown[place]

@@ -203,6 +203,11 @@ class ListPanel(PlanPanel, can_focus=True):
         """The value of the entry that is selected elsewhere: it is in view while the panel has no focus."""
         return None
 
+    @property
+    def current(self) -> Any:
+        """The value under the cursor in focus, else what is selected."""
+        return self._entries[self._cursor].value if self.has_focus and self._entries else self.selected
+
     def key_of(self, value: Any) -> object:
         """What stays the same of a value while its figures change."""
         return value
@@ -212,9 +217,7 @@ class ListPanel(PlanPanel, can_focus=True):
 
         In focus, the cursor stays on its own entry, wherever that is now.
         """
-        here, start = self.selected, 0
-        if self.has_focus and self._entries:
-            here, start = self._entries[self._cursor].value, min(self._cursor, max(0, len(entries) - 1))
+        here, start = self.current, min(self._cursor, max(0, len(entries) - 1)) if self.has_focus else 0
         key = None if here is None else self.key_of(here)
         same = (
             place
@@ -273,8 +276,7 @@ class ListPanel(PlanPanel, can_focus=True):
             self.post_message(self.Chosen(self, entry.value))
 
     def on_focus(self) -> None:
-        self.refresh()
-
-    def on_blur(self) -> None:
         self.update()
         self.refresh()
+
+    on_blur = on_focus

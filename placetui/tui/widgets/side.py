@@ -139,7 +139,11 @@ class ProblemsPanel(SidePanel):
         following = "! next  " if number > (self.chosen is not None) else ""
         name_border(self, title, f"{following}enter go" if number else "")
         self.set_class(bool(number), "-trouble")
-        return problem_entries(pen, problems, notices, width, chosen=self.chosen, room=self.room)
+        return problem_entries(pen, problems, notices, width, chosen=self.chosen, opened=self.current, room=self.room)
+
+    def action_move(self, steps: int) -> None:
+        super().action_move(steps)
+        self.update()
 
 
 class MovesPanel(SidePanel):
