@@ -386,6 +386,8 @@ async def test_action_rank_stack(desk: Desk) -> None:
         assert (body["job"], body["component"], body["rank"]) == ("conf", "actor", 0)
         operations.of("stack").succeed(text="Thread 1\n  wait [all] (nccl.py:3)", by="py-spy")
         await seat.sees("Stacks of actor:0, read by py-spy", "wait [all] (nccl.py:3)")
+        assert not any("Thread 1" in line and "wait" in line for line in seat.lines), "a line for each frame"
+        assert seat.lines[-1].startswith(" STACK ")
 
 
 # A group

@@ -292,7 +292,7 @@ async def test_a_temperature_alert_marks_the_temperature_and_nothing_else(desk: 
         seen = world.simulated(desk.sources[0].plan)
         hot = world.with_device(seen, 0, 2, temperature=91, memory_used=33 * GIB)
         desk.sources[0].deliver(hot)
-        await seat.sees("▲ 91°", "1 alert")
+        await seat.sees("▲ 91°", "▲ 1 ")
         drawing = seat.grid.drawing
         assert drawing is not None
         styles = {
