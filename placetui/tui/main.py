@@ -148,9 +148,7 @@ class MainScreen(Screen[None]):
         self._waited: tuple[str, int] | None = None
         """The rank of a launch that was gone to last."""
 
-        self._ready = False
-        """Whether there is anything to write on."""
-
+        self._composed = False
         self._next_rule = False
         """Whether the panel of a rule stays for the next one: what is hidden and shown at once is not drawn anew."""
 
@@ -210,7 +208,7 @@ class MainScreen(Screen[None]):
         yield KeyBar(self._options.keys, self._ascii)
 
     async def on_mount(self) -> None:
-        self._ready = True
+        self._composed = True
         repaint_when_gone(self)
         self._choose_panels()
         self.watch(self.grid, "look", self._look_changed)
@@ -221,6 +219,11 @@ class MainScreen(Screen[None]):
         self._follow_problems(None)
 
     # What it shows
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is anything to write on: not before it is composed, nor once another screen has its place."""
+        return self._composed and self in self.app.screen_stack
 
     @property
     def grid(self) -> GridPane:
@@ -249,7 +252,7 @@ class MainScreen(Screen[None]):
 
     @property
     def selection(self) -> Selection:
-        return self.pane.target if self._ready else Selection()
+        return self.pane.target if self.ready else Selection()
 
     @property
     def shown_problem(self) -> Problem | None:
@@ -427,7 +430,7 @@ class MainScreen(Screen[None]):
         self.set_class(seen is not None and bool(jobs_of(seen)), "-jobs")
         self.set_class(not self.picture.plan.components, "-nobody")
         nothing_live = self.picture.live is None and not self.picture.events
-        if self._ready:
+        if self.ready:
             self.query_one("#lower").set_class(nothing_live, "-planned")
 
     def _measured(self) -> Mapping[tuple[int, int], MemoryUse]:
@@ -465,7 +468,7 @@ class MainScreen(Screen[None]):
         self._write_status()
 
     def _write_status(self) -> None:
-        if not self._ready:
+        if not self.ready:
             return
         session, live, look = self.picture.session, self.picture.live, self.grid.look
         preview, drawing = self.picture.preview, self.grid.drawing
@@ -649,13 +652,13 @@ class MainScreen(Screen[None]):
 
     def _fitted(self) -> None:
         self._inspect()
-        if self._ready:
+        if self.ready:
             self._divide()
             self._write_title()
 
     def _inspect(self) -> None:
         """Describe what is selected: a problem in its place, the row of a table, a component of the file, a device."""
-        if not self._ready:
+        if not self.ready:
             return
         problem, selection, drafting = self.shown_problem, self.selection, bool(self.workspace.drafting)
         self.query_one(ProblemsPanel).chosen = problem or self._notice

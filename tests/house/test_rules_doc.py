@@ -36,6 +36,7 @@ NO_REPORTERS = frozenset(
         "self._logger.warning",
         # The dashboard shows why an edit is refused; its argument is the refusal.
         "self._workspace.refuse",
+        "workspace.refuse",
     }
 )
 """Calls of that name that have nothing to do with rules."""

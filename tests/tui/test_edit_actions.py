@@ -167,7 +167,7 @@ async def test_action_more(desk: Desk) -> None:
         await seat.press("m")
         await seat.until(lambda: seat.shows(ChooseScreen), "the answers")
         await seat.press("s")
-        await seat.sees("With which component?")
+        await seat.sees("Swap actor with which component?")
         await seat.press("enter")
         await becomes(seat, "4-7")
         await becomes(seat, "0-3", "rollout")

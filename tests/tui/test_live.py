@@ -203,7 +203,7 @@ async def test_a_heat_wall_takes_the_lines_that_its_nodes_need(desk: Desk, world
         assert drawing is not None
         assert drawing.height + seat.grid.header_height == seat.grid.size.height, "all nodes, and no line more"
         await seat.press("2")
-        await seat.until(lambda: seat.main.query_one("#lower").size.height == 19)
+        await seat.until(lambda: seat.main.query_one("#lower").size.height == 13)
         await seat.misses("Fullest", "Cluster")
 
 

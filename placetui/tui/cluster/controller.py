@@ -166,7 +166,8 @@ class ClusterController:
             session = Session.of_observation(observation, self.options.plan_request.letters)
             self._connected = session.plan
             self.app.show(session)
-            self.app.call_after_refresh(self.show_seen)  # what there is to see is a part of it from the start
+            if self.source is not None:
+                self.app.call_after_refresh(self.observed, observation, self.source)
 
     def _follow_only_job(self, observation: Observation) -> None:
         """Where the cluster is shown as it is, show the plan of the only running job instead."""
@@ -182,7 +183,7 @@ class ClusterController:
     def shows_cluster(self) -> bool:
         """Whether the user looks at the cluster as it is, and has begun nothing there."""
         main = self.app.main
-        if main is None or self.app.screen is not main or self.job or self.launches.under_way:
+        if main is None or not main.ready or self.app.screen is not main or self.job or self.launches.under_way:
             return False
         workspace = main.workspace
         return workspace.session.pictured and not (workspace.editor.dirty or workspace.drafting)
