@@ -222,7 +222,7 @@ def test_what_has_a_row_needs_no_notice(two_nodes: Plan) -> None:
     dead = Drift("dead_rank", "rollout 1 is dead: killed by signal 9", "rollout", 1, 0, 2)
     foreign = Drift("foreign_process", "Judge of job other (pid 12) is on node0/gpu2", None, None, 0, 2, 12)
     elsewhere = replace(foreign, message="python (pid 99) is on node0/gpu2", pid=99)
-    full = Alert("memory", "memory 100% is above 98%", 0, 2)
+    full = Alert("memory_above", "memory 100% is above 98%", 0, 2)
     look = partial(
         inspect, two_nodes, Place(0, GPU, 2), locate=locate, width=80, observation=observation, history=history
     )
@@ -507,7 +507,7 @@ def test_a_gpu_that_was_never_measured_has_no_graph(two_nodes: Plan) -> None:
 
 def test_many_notices_leave_room_for_who_is_there(two_nodes: Plan) -> None:
     observation = Observation(0.0, "ray", (NodeSample(0, "node0", devices=(DeviceSample(0),)),))
-    notices = [Alert("memory", f"notice {number}", 0, 0) for number in range(8)]
+    notices = [Alert("memory_above", f"notice {number}", 0, 0) for number in range(8)]
     look = partial(
         inspect, two_nodes, Place(0, GPU, 0), locate=locate, observation=observation, notices=notices, width=90
     )

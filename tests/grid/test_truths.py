@@ -74,7 +74,7 @@ def test_where_they_agree_nothing_is_said() -> None:
 def test_what_is_wrong_comes_first() -> None:
     wrong = [
         Drift("foreign_process", "eve is on gpu-0 GPU 0", node=0, device=0),
-        Alert("temperature", "it is hot", 0, 0),
+        Alert("temperature_above", "it is hot", 0, 0),
     ]
     found = lines(seen(), notices=wrong)
     assert [line.strip() for line in found[1:3]] == ["≠ eve is on gpu-0 GPU 0", "▲ it is hot"]

@@ -70,12 +70,12 @@ def test_what_has_nothing_to_act_on_is_not_named() -> None:
         *("call", "rank_log", "rank_stack", "kill_rank", "restart_rank"),
     }
     for lacking, missing in (
-        ({"undo": False}, "undo"),
-        ({"redo": False}, "redo"),
-        ({"changes": False}, "save"),
-        ({"problems": False}, "next_problem"),
+        (Context("grid", undo=False), "undo"),
+        (Context("grid", redo=False), "redo"),
+        (Context("grid", changes=False), "save"),
+        (Context("grid", problems=False), "next_problem"),
     ):
-        assert named - {action.id for action in ACTIONS if is_named(action, Context("grid", **lacking))} == {missing}
+        assert named - {action.id for action in ACTIONS if is_named(action, lacking)} == {missing}
 
 
 def test_what_belongs_where() -> None:

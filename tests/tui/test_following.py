@@ -263,7 +263,7 @@ async def test_the_border_between_training_and_generation_moves(desk: Desk) -> N
 
 
 @pytest.mark.parametrize(
-    ("size", "where"), [((120, 36), "-aside"), ((200, 60), "-aside"), ((300, 80), ""), ((80, 24), "-below")]
+    ("size", "where"), [((120, 36), "-aside"), ((200, 60), ""), ((300, 80), ""), ((80, 24), "-below")]
 )
 async def test_plans_stand_where_they_show_who_moves(desk: Desk, size: tuple[int, int], where: str) -> None:
     async with desk.open("collocated", size) as seat:

@@ -71,8 +71,8 @@ LEAST_ASIDE = 53
 ROOM_FOR_CHANGE = 36
 """Lines of a terminal from which on it may have room for the difference of the text."""
 
-LEAST_CHANGE = 4
-"""Lines from which on the difference of the text is shown."""
+LEAST_CHANGE, MOST_CHANGE = 4, 16
+"""Lines from which on the difference of the text is shown, and those that plans leave to it if they can."""
 
 CONTEXTS = (60, 12, 8, 5, 3)
 """Lines around each difference of the text: the first number for which there is room."""
@@ -131,6 +131,11 @@ class Outcome:
 
     text: str | Refusal
     """Of the file once the what-if is applied, or why that is not possible; as it is where there is no room for it."""
+
+
+def _silent(outcome: Outcome) -> Outcome:
+    """Without the moves in words, where the plans show them."""
+    return replace(outcome, comparison=replace(outcome.comparison, moves=()))
 
 
 class WhatIfScreen(Dialog[WhatIf | None]):
@@ -354,7 +359,7 @@ class WhatIfScreen(Dialog[WhatIf | None]):
         return shown
 
     def _arranged(self, outcome: Outcome) -> tuple[Arrangement, list[Drawing]]:
-        """Where the plans show most; of what shows as much, the first.
+        """Beside each other if that shows who moves, else where the plans show most; of what shows as much, the first.
 
         Only if nothing else shows who moves do they go without what was measured, and then take lines that verdict and
         advice need.
@@ -363,7 +368,8 @@ class WhatIfScreen(Dialog[WhatIf | None]):
         drawings = self._drawings(outcome, memory)
         width, height = self.size.width, self.query_one(".dialog").size.height
         height -= self.query_one("#choices").outer_size.height
-        words, least = max(self._needed(outcome, width * 3 // 5, width * 2 // 5)), LEAST_VERDICT
+        words, least = max(self._needed(_silent(outcome), width * 3 // 5, width * 2 // 5)), LEAST_VERDICT
+        change = 2 + len(self._change_lines(outcome.text, self._pen(outcome.comparison.after), MOST_CHANGE))
         fewest = min(LEAST_PLAN, 1 + max(len(one.plan.nodes) for one in drawings))
 
         def found(name: Where, columns: int, lines: int) -> tuple[Arrangement, list[Drawing]]:
@@ -372,7 +378,12 @@ class WhatIfScreen(Dialog[WhatIf | None]):
 
         def roomy() -> list[tuple[Arrangement, list[Drawing]]]:
             beside = found("beside", width // 2, height - words)
-            return [beside, found("aside", width - LEAST_ASIDE, height // 2)] if width > 2 * LEAST_ASIDE else [beside]
+            shorter = found("beside", width // 2, height - words - change)
+            if shorter[1][0].density == beside[1][0].density:
+                beside = shorter
+            if beside[1][0].density not in WITHOUT_MOVES or width <= 2 * LEAST_ASIDE:
+                return [beside]
+            return [beside, found("aside", width - LEAST_ASIDE, height // 2)]
 
         def is_silent() -> bool:
             return all(shown[0].density in WITHOUT_MOVES for _, shown in choices)
@@ -412,8 +423,7 @@ class WhatIfScreen(Dialog[WhatIf | None]):
     def _verdict_height(self, outcome: Outcome) -> int:
         """Beside plans, which show who moves: the verdict says it too in the lines that advice does not need."""
         room = self.query_one("#compared").size.height
-        silent = replace(outcome, comparison=replace(outcome.comparison, moves=()))
-        least, _ = self._needed(silent, LEAST_ASIDE, LEAST_ASIDE)
+        least, _ = self._needed(_silent(outcome), LEAST_ASIDE, LEAST_ASIDE)
         verdict, advice = self._needed(outcome, LEAST_ASIDE, LEAST_ASIDE)
         return min(room - LEAST_PANEL, max(least, min(verdict, room - advice)))
 
@@ -498,6 +508,7 @@ def _residents(plan: Plan) -> list[int]:
 
 
 def _trimmed(lines: list[Line]) -> list[Line]:
-    while lines and not plain(lines[-1]).strip():
+    """Without blank lines at the end; what has a ground is not blank."""
+    while lines and not plain(lines[-1]).strip() and all(run.style.ground is None for run in lines[-1]):
         lines.pop()
     return lines
