@@ -27,7 +27,7 @@ async def test_the_main_screen_at_other_sizes(desk: Desk, snapshots: Snapshots, 
         snapshots.same(f"main-{size[0]}x{size[1]}", await seat.svg())
 
 
-@pytest.mark.parametrize("density", ["compact", "heat"])
+@pytest.mark.parametrize("density", ["letters", "heat"])
 async def test_the_other_densities(desk: Desk, snapshots: Snapshots, density: str) -> None:
     async with desk.open("large", (80, 24), density=density) as seat:
         await seat.press("c")
