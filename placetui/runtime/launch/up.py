@@ -142,15 +142,18 @@ class _Up:
             nodes = usable(self._head.nodes())
             return nodes if covers([node.resources for node in nodes], bundles) else None
 
+        def waiting_for() -> str:
+            return f"the plan needs {count(len(bundles), 'node')}, {len(usable(self._head.nodes()))} are there"
+
+        def tell(what: str) -> None:
+            self._work.report(step="match", waiting_for=what)
+
         if nodes := there():
             return nodes
+        tell(waiting_for())
         request_resources(bundles=[one for one in bundles if one])
         try:
-            return deadline.until(
-                there,
-                lambda: f"the plan needs {count(len(bundles), 'node')}, {len(usable(self._head.nodes()))} are there",
-                lambda what: self._work.report(step="match", waiting_for=what),
-            )
+            return deadline.until(there, waiting_for, tell)
         finally:
             # Its placement group is what asks for them from now on.
             request_resources(bundles=[])
