@@ -337,10 +337,10 @@ class Dashboard(App[int]):
         yield SystemCommand("Themes", "Choose a theme from a list.", self.search_themes)
 
     def action_command_palette(self) -> None:
-        from placetui.tui.commands import Palette
+        from placetui.tui.commands import SearchPalette
 
-        if not isinstance(self.screen, Palette):
-            self.push_screen(Palette("COMMANDS", placeholder="Search for commands…", ascii=self.options.ascii))
+        if not isinstance(self.screen, SearchPalette):
+            self.push_screen(SearchPalette("COMMANDS", placeholder="Search for commands…", ascii=self.options.ascii))
 
     def help(self) -> None:
         from placetui.tui.dialogs.help import HelpScreen
@@ -368,12 +368,12 @@ class Dashboard(App[int]):
         """Choose a theme; those of placetui and of the user come first."""
         from textual.command import SimpleProvider
 
-        from placetui.tui.commands import Palette
+        from placetui.tui.commands import SearchPalette
 
         own = [theme.name for theme in self._themes]
         names = [*own, *sorted(self.available_themes.keys() - set(own))]
         themes = SimpleProvider(self.screen, [(name, partial(setattr, self, "theme", name)) for name in names])
-        palette = Palette("THEMES", [themes], placeholder="Find a theme", ascii=self.options.ascii)  # type: ignore[list-item]
+        palette = SearchPalette("THEMES", [themes], placeholder="Find a theme", ascii=self.options.ascii)  # type: ignore[list-item]
         self.push_screen(palette)
 
     def notify(

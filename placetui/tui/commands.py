@@ -42,7 +42,7 @@ class CommandProvider(SystemCommandsProvider):
                 yield Hit(score, matcher.highlight(words), run, name)
 
 
-class Palette(CommandPalette):
+class SearchPalette(CommandPalette):
     """Textual's, with a bottom line of its own."""
 
     def __init__(self, chip: str, providers: ProviderSource | None = None, *, placeholder: str, ascii: bool) -> None:

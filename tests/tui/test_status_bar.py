@@ -6,11 +6,11 @@ import pytest
 
 from placetui.grid import Run
 from placetui.grid.look.style import TEXT
-from placetui.tui.widgets.status_bar import GIVES_WAY, Part, fitted
+from placetui.tui.widgets.status_bar import GIVES_WAY, BarPart, fitted
 
 
-def part(text: str, *shorter: tuple[str, str]) -> Part:
-    return Part((Run(text, TEXT),), tuple((name, (Run(one, TEXT),) if one else ()) for name, one in shorter))
+def part(text: str, *shorter: tuple[str, str]) -> BarPart:
+    return BarPart((Run(text, TEXT),), tuple((name, (Run(one, TEXT),) if one else ()) for name, one in shorter))
 
 
 PARTS = [

@@ -92,7 +92,7 @@ class TopLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """Something in the top line."""
 
     runs: Runs
@@ -106,7 +106,7 @@ class Part:
     """Columns before it."""
 
     @classmethod
-    def optional(cls, gives_way: str, *runs: Run, action: str = "", gap: int = 2) -> Part:
+    def optional(cls, gives_way: str, *runs: Run, action: str = "", gap: int = 2) -> BarPart:
         """A part that is left out as a whole."""
         return cls(runs, ((gives_way, ()),), action, gap)
 
@@ -136,7 +136,7 @@ class StatusBar(Bar):
         if room < 0:
             (name,) = parts[1].runs
             shown = cut(name.text, max(MIN_NAME, cell_len(name.text) + room), ellipsis=glyphs(status.ascii).ellipsis)
-            parts[1] = Part((name._replace(text=shown),), gap=0)
+            parts[1] = BarPart((name._replace(text=shown),), gap=0)
         line: list[Run] = []
         clickable: list[tuple[int, int, str]] = []
         x = 0
@@ -150,7 +150,7 @@ class StatusBar(Bar):
         self._clickable = clickable
         return [(*line, Run(" " * max(0, width - x), TEXT))]
 
-    def _left(self, status: TopLine) -> list[Part]:
+    def _left(self, status: TopLine) -> list[BarPart]:
         """The program, the file, and what is to be said of it."""
         stripes = [] if status.ascii else [Run("▌", Style("component", hue, ground="white")) for hue in STRIPES]
         program = Run(" placetui ", Style("text", bold=True, ground="white"))
@@ -159,40 +159,40 @@ class StatusBar(Bar):
             (Run(clean(one, status.ascii) or "no file", NAME),) for one in (status.file, os.path.basename(status.file))
         )
         parts = [
-            Part((*stripes, program, Run("  ", TEXT)) if named else (*stripes, Run(" ", TEXT)), gap=0),
-            Part(path, (("path", name),), gap=0),
-            *(Part((Run(mark, WARNING),)) for mark in status.marks),
+            BarPart((*stripes, program, Run("  ", TEXT)) if named else (*stripes, Run(" ", TEXT)), gap=0),
+            BarPart(path, (("path", name),), gap=0),
+            *(BarPart((Run(mark, WARNING),)) for mark in status.marks),
         ]
         if status.topology:
             shorter = zip(("source", "model", "unit"), _shorter(status.topology, status.ascii), strict=True)
             forms = ((name, (Run(words, MUTED),)) for name, words in shorter)
-            parts.append(Part((Run(status.topology, MUTED),), (*forms, ("topology", ())), gap=3))
+            parts.append(BarPart((Run(status.topology, MUTED),), (*forms, ("topology", ())), gap=3))
         if status.mode:
-            parts.append(Part.optional("mode", Run(status.mode, MUTED), gap=3))
+            parts.append(BarPart.optional("mode", Run(status.mode, MUTED), gap=3))
         return parts
 
-    def _right(self, status: TopLine) -> list[Part]:
+    def _right(self, status: TopLine) -> list[BarPart]:
         """All that can stand at the right, from left to right."""
         if status.note:
-            return [Part.optional("note", Run(status.note, MUTED))]
+            return [BarPart.optional("note", Run(status.note, MUTED))]
         parts, totals = list(self._wrong(status)), status.totals
         well = not parts and status.connected and (totals is None or totals.ranks_alive == totals.ranks)
         if well and (totals is None or not totals.ranks):
-            parts.append(Part.optional("note", Run("ok" if status.ascii else "✓ fine", OK._replace(bold=True))))
+            parts.append(BarPart.optional("note", Run("ok" if status.ascii else "✓ fine", OK._replace(bold=True))))
         for figure, word in status.figures:
             words = Run(f"{figure:,}", NAME), Run(f" {word}", MUTED)
-            parts.append(Part.optional("memory" if word == "stay" else "note", *words))
+            parts.append(BarPart.optional("memory" if word == "stay" else "note", *words))
         if totals is None or not totals.gpus:
             if status.ranks:
                 ranks = Run(f"{status.ranks:,}", TEXT), Run(" rank" if status.ranks == 1 else " ranks", MUTED)
-                parts.append(Part.optional("ranks", *ranks, action="view_ranks"))
+                parts.append(BarPart.optional("ranks", *ranks, action="view_ranks"))
             if status.ranks and status.gpus[1]:
                 used, gpus = status.gpus
-                parts.append(Part.optional("memory", Run(f"{used:,}", TEXT), Run(f"/{gpus:,} GPUs", MUTED)))
+                parts.append(BarPart.optional("memory", Run(f"{used:,}", TEXT), Run(f"/{gpus:,} GPUs", MUTED)))
             return parts
         return [*parts, *_figures(totals, glyphs(status.ascii), well)]
 
-    def _wrong(self, status: TopLine) -> Iterator[Part]:
+    def _wrong(self, status: TopLine) -> Iterator[BarPart]:
         """How much is wrong, by what it is: together as much as the tabs count."""
         signs = glyphs(status.ascii)
         lost = "missing" if not status.dead else "not alive" if status.missing else "dead"
@@ -208,7 +208,7 @@ class StatusBar(Bar):
                 word = word.removesuffix("s") if number == 1 else word
                 short = (Run(f"{sign} {number:,}", style),)
                 shorter = (("words", short),) if style is ERROR else (("words", short), ("note", ()))
-                yield Part((Run(f"{sign} {number:,} {word}", style),), shorter, action)
+                yield BarPart((Run(f"{sign} {number:,} {word}", style),), shorter, action)
 
     async def on_click(self, event: events.Click) -> None:
         """What is counted leads to the list of it."""
@@ -217,7 +217,7 @@ class StatusBar(Bar):
                 await self.run_action(f"app.act({action!r})")
 
 
-def fitted(parts: Sequence[Part], width: int) -> list[Part]:
+def fitted(parts: Sequence[BarPart], width: int) -> list[BarPart]:
     """As much of some parts as fits: things give way in their order, and what has room in the end comes back."""
     steps = sorted(
         (GIVES_WAY.index(name), place, level)
@@ -239,7 +239,7 @@ def fitted(parts: Sequence[Part], width: int) -> list[Part]:
             room -= more
             levels[place] = level - 1
     return [
-        Part(runs, action=part.action, gap=part.gap if runs else 0)
+        BarPart(runs, action=part.action, gap=part.gap if runs else 0)
         for part, level in zip(parts, levels, strict=True)
         for runs in [part.form(level)]
     ]
@@ -256,29 +256,29 @@ def _shorter(topology: str, ascii: bool) -> tuple[str, str, str]:
     return whole, f"{nodes}{times}{each}", f"{nodes.partition(' ')[0]}{times}{each}"
 
 
-def _figures(totals: Totals, signs: Glyphs, well: bool) -> Iterator[Part]:
+def _figures(totals: Totals, signs: Glyphs, well: bool) -> Iterator[BarPart]:
     """Of the cluster: what is alive, and how full and busy it is."""
     if totals.ranks:
         alive = Run(f"{totals.ranks_alive:,}", ERROR if totals.dead else NAME)
         words = (alive, Run(f"/{totals.ranks:,}", TEXT), Run(" ranks alive", MUTED))
-        yield Part.optional("ranks", *([Run(f"{signs.done} ", OK)] if well else []), *words, action="view_ranks")
+        yield BarPart.optional("ranks", *([Run(f"{signs.done} ", OK)] if well else []), *words, action="view_ranks")
     if totals.memory_percent is not None:
         busy = Run(f"{totals.busy:,}", TEXT), Run(f"/{totals.gpus:,} GPUs busy", MUTED)
-        yield Part.optional("busy", *busy, action="view_processes")
+        yield BarPart.optional("busy", *busy, action="view_processes")
         used = _memory(totals.memory_used or 0, totals.memory_total or 0)
         yield _metered("mem", signs, totals.memory_percent, used, "memory")
     if totals.load is not None:
         yield _metered("load", signs, totals.load, (Run(f"{totals.load:.0f}", NAME), Run(" %", MUTED)), "load")
     if totals.power is not None:
         size, unit = (1e6, "MW") if totals.power >= 1e6 else (1e3, "kW")
-        yield Part.optional("power", Run(f"{totals.power / size:.1f}", NAME), Run(f" {unit}", MUTED))
+        yield BarPart.optional("power", Run(f"{totals.power / size:.1f}", NAME), Run(f" {unit}", MUTED))
 
 
-def _metered(label: str, signs: Glyphs, percent: float, value: Runs, gives_way: str) -> Part:
+def _metered(label: str, signs: Glyphs, percent: float, value: Runs, gives_way: str) -> BarPart:
     """A value with its meter, then without, then nothing."""
     begin, blank = Run(f"{label} ", MUTED), Run(" ", TEXT)
     whole = (begin, *gradient(signs, METER, percent), blank, *value)
-    return Part(whole, (("meter", (begin, *value)), (gives_way, ())))
+    return BarPart(whole, (("meter", (begin, *value)), (gives_way, ())))
 
 
 def _memory(used: int, total: int) -> tuple[Run, ...]:
